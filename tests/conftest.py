@@ -1,0 +1,26 @@
+"""Fixtures that every area shares."""
+
+import fcntl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.require import need_program
+
+FAKENVML = Path(__file__).parent / "fakenvml"
+
+
+@pytest.fixture(scope="session")
+def fakenvml() -> Path:
+    """The directory that holds the fake ``libnvidia-ml.so.1``, built once for all test processes."""
+    need_program("gcc", "gcc", "gcc")
+    need_program("make", "make", "gcc")
+    build = FAKENVML / "build"
+    build.mkdir(exist_ok=True)
+    with (build / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = subprocess.run(["make", "-C", FAKENVML], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.fail(f"the fake NVML library does not build:\n{made.stderr}", pytrace=False)
+    return build

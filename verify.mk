@@ -1,0 +1,9 @@
+# The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
+VERIFY := verify-servers
+
+verify: $(VERIFY) ## the long proofs (see verify.mk)
+
+verify-servers: $(STAMP)
+	$(BIN)/python -m pytest -m long --timeout 900 tests/servers
+
+.PHONY: verify $(VERIFY)
