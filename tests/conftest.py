@@ -8,12 +8,14 @@ import pytest
 
 from tests.require import need_program
 
+pytest_plugins = ["tests.servers.fixtures"]
+
 FAKENVML = Path(__file__).parent / "fakenvml"
 
 
 @pytest.fixture(scope="session")
 def fakenvml() -> Path:
-    """The directory that holds the fake ``libnvidia-ml.so.1``, built once for all test processes."""
+    """The directory that holds the fake ``libnvidia-ml.so.1``, built once for all workers."""
     need_program("gcc", "gcc", "gcc")
     need_program("make", "make", "gcc")
     build = FAKENVML / "build"
