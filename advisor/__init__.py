@@ -1,0 +1,1 @@
+"""Phases, profiles, sizing, planner and reports: what Talla advises."""

@@ -1,0 +1,87 @@
+"""Everything that is known and said of one server: what the commands and the report show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.finding import Finding
+from advisor.phase import Segment
+from telemetry.inventory import Inventory
+from telemetry.states import Cause, State, WindowState
+from telemetry.window import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """[since, until) in Unix seconds."""
+
+    since: int
+    until: int
+
+    @property
+    def hours(self) -> float:
+        """Length in hours."""
+        return (self.until - self.since) / 3600
+
+
+@dataclass(frozen=True, slots=True)
+class GpuHours:
+    """Where the hours of one GPU went over a period; the states add up to the period.
+
+    `causes` are hours of starved windows by cause, `lost_hours` the time lost within them.
+    """
+
+    host: str
+    gpu_uuid: str
+    hours: dict[State, float]
+    causes: dict[Cause, float]
+    lost_hours: float
+    coverage_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerHours:
+    """GPU-hours of one owner (unit, container, user, ...) by state."""
+
+    owner: str
+    owner_kind: str
+    hours: dict[State, float]
+
+
+@dataclass(slots=True)
+class GpuTimeline:
+    """One GPU over the period that is sized: its windows, their states and its phases."""
+
+    frame: Frame
+    states: list[WindowState]
+    segments: list[Segment]
+
+
+@dataclass(slots=True)
+class Observations:
+    """What was seen of one server over `period`, before anything is judged.
+
+    `frames` holds the frames of every measurement but `gpu` by measurement.
+    """
+
+    host: str
+    period: Period
+    inventory: Inventory
+    gpus: dict[str, GpuTimeline]
+    frames: dict[str, list[Frame]]
+    coverage_ratio: float
+    covered_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The answer for one server."""
+
+    host: str
+    inventory: Inventory
+    told: Period
+    sized: Period
+    hours: tuple[GpuHours, ...]
+    owners: tuple[OwnerHours, ...]
+    segments: tuple[Segment, ...]
+    findings: tuple[Finding, ...]

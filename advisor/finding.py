@@ -1,0 +1,99 @@
+"""Findings: what the advisor says of one dimension of one server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Dimension(StrEnum):
+    """What a finding is about."""
+
+    OVERALL = "overall"
+    GPU_COUNT = "gpu_count"
+    GPU_CLASS = "gpu_class"
+    VRAM = "vram"
+    INTERCONNECT = "interconnect"
+    PCIE = "pcie"
+    CPU = "cpu"
+    RAM = "ram"
+    STORAGE = "storage"
+    NETWORK = "network"
+    POWER = "power"
+    USAGE = "usage"
+
+
+class Verdict(StrEnum):
+    """Whether the hardware fits."""
+
+    OVER = "over"
+    UNDER = "under"
+    RIGHT = "right"
+    IDLE = "idle"
+    ABSTAIN = "abstain"
+    ADVICE = "advice"
+
+
+class Basis(StrEnum):
+    """What a finding rests on: it cannot fit, a symptom was seen, or the guide says otherwise."""
+
+    PHYSICAL = "physical"
+    MEASURED = "measured"
+    DOCUMENTED = "documented"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One figure: the metric, the statistic that it is, its value and what it was held against."""
+
+    metric: str
+    statistic: str
+    value: float | str
+    threshold: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Peak device memory that the work needed on a GPU, without headroom."""
+
+    vram_bytes: float
+    source: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One verdict. `rule` decided it; `rules` are all that spoke."""
+
+    host: str
+    scope: str
+    dimension: Dimension
+    verdict: Verdict
+    reason: str
+    confidence: float
+    coverage_ratio: float
+    basis: Basis | None = None
+    phase: str | None = None
+    rule: str | None = None
+    rules: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    recommendation: str | None = None
+    saving: str | None = None
+    cause: str | None = None
+    lost_ratio: float | None = None
+    demand: Demand | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of the design; what is not known is not in it."""
+        document: dict[str, Any] = _plain(self)
+        return document
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
+        return {n: _plain(v) for n, v in pairs if v is not None and v != ()}
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value

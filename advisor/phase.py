@@ -1,0 +1,46 @@
+"""The phases of GPU work, and segments of time in one phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """What a GPU is used for. The broader ones are the honest answer where no more is known."""
+
+    TRAINING = "training"
+    FULL_FINETUNING = "full_finetuning"
+    LORA_FINETUNING = "lora_finetuning"
+    QLORA_FINETUNING = "qlora_finetuning"
+    FINETUNING = "finetuning"
+    TRAINING_OR_FINETUNING = "training_or_finetuning"
+    LLM_INFERENCE = "llm_inference"
+    LIGHT_INFERENCE = "light_inference"
+    INFERENCE = "inference"
+    IDLE = "idle"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One GPU in one phase over [start, end) (Unix seconds).
+
+    `parameters` is the model's parameter count where known; `precision` that of its weights.
+    `group` numbers the GPUs that one job uses together.
+    """
+
+    host: str
+    gpu_uuid: str
+    start: int
+    end: int
+    phase: Phase
+    confidence: float
+    evidence: tuple[str, ...] = ()
+    model: str | None = None
+    model_source: str | None = None
+    parameters: float | None = None
+    precision: str | None = None
+    owner: str | None = None
+    owner_kind: str | None = None
+    gpus: tuple[str, ...] = ()

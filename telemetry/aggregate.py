@@ -1,0 +1,230 @@
+"""Samples become windows of both tiers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from telemetry.metrics import COVERED_SECONDS, FAMILIES, Family, Metric, Statistic
+from telemetry.signals import Signals
+from telemetry.window import TIERS, Key, Row, Sample, Window
+
+
+class _Stat:
+    """The running statistics of one metric of one subject."""
+
+    __slots__ = ("busy", "count", "last", "maximum", "minimum", "total", "weight", "zeros")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.weight = 0.0
+        self.total = 0.0
+        self.minimum = math.inf
+        self.maximum = -math.inf
+        self.last = 0.0
+        self.zeros = 0.0
+        self.busy = 0.0
+
+    def extend(self, values: Sequence[float], seconds: float, busy_at: float | None) -> None:
+        n = len(values)
+        self.count += n
+        self.weight += n * seconds
+        self.total += sum(values) * seconds
+        self.minimum = min(self.minimum, *values)
+        self.maximum = max(self.maximum, *values)
+        self.last = values[-1]
+        if busy_at is not None:
+            self.busy += seconds * sum(1 for v in values if v >= busy_at)
+            self.zeros += seconds * values.count(0.0)
+
+    def merge(self, other: _Stat) -> None:
+        self.count += other.count
+        self.weight += other.weight
+        self.total += other.total
+        self.minimum = min(self.minimum, other.minimum)
+        self.maximum = max(self.maximum, other.maximum)
+        self.last = other.last
+        self.zeros += other.zeros
+        self.busy += other.busy
+
+    def value(self, statistic: Statistic) -> float:
+        match statistic:
+            case Statistic.MEAN:
+                return self.total / self.weight
+            case Statistic.MIN:
+                return self.minimum
+            case Statistic.MAX:
+                return self.maximum
+            case Statistic.LAST:
+                return self.last
+            case Statistic.COUNT:
+                return float(self.count)
+            case Statistic.ZERO_RATIO:
+                return self.zeros / self.weight
+            case Statistic.BUSY_RATIO:
+                return self.busy / self.weight
+
+
+class _Subject:
+    """What one subject (a GPU, a disk, the host) did within a bucket."""
+
+    __slots__ = ("covered", "metrics", "stats", "texts", "waiting")
+
+    def __init__(self, metrics: dict[str, Metric]) -> None:
+        self.metrics = metrics
+        self.waiting: dict[str, list[float]] = {}
+        self.stats: dict[str, _Stat] = {}
+        self.texts: dict[str, str] = {}
+        self.covered = 0.0
+
+    def add(self, values: dict[str, float], seconds: float) -> None:
+        if not values:
+            return
+        self.covered += seconds
+        waiting = self.waiting
+        for name, value in values.items():
+            if name in waiting:
+                waiting[name].append(value)
+            elif name in self.metrics:
+                waiting[name] = [value]
+
+    def settle(self, seconds: float) -> None:
+        for name, values in self.waiting.items():
+            stat = self.stats.get(name)
+            if stat is None:
+                stat = self.stats[name] = _Stat()
+            stat.extend(values, seconds, self.metrics[name].busy_at)
+        self.waiting.clear()
+
+    def merge(self, other: _Subject) -> None:
+        self.covered += other.covered
+        self.texts.update(other.texts)
+        for name, stat in other.stats.items():
+            mine = self.stats.get(name)
+            if mine is None:
+                mine = self.stats[name] = _Stat()
+            mine.merge(stat)
+
+    def row(self) -> Row:
+        values = {COVERED_SECONDS: self.covered}
+        for name, stat in self.stats.items():
+            for statistic, field in self.metrics[name].fields():
+                values[field] = stat.value(statistic)
+        return Row(values, self.texts)
+
+
+class _Bucket:
+    """A window that is being filled."""
+
+    __slots__ = ("end", "first", "last", "start", "subjects", "tier")
+
+    def __init__(self, tier: int, start: int) -> None:
+        self.tier = tier
+        self.start = start
+        self.end = start + tier
+        self.first = math.inf
+        self.last = -math.inf
+        self.subjects: dict[Key, _Subject] = {}
+
+    def window(self, host: str) -> Window:
+        # A bucket that sampling entered late or left early covers only its own part.
+        start = self.start if self.first < self.start + 2 else math.floor(self.first)
+        end = self.end if self.last > self.end - 2 else math.ceil(self.last)
+        rows = {key: subject.row() for key, subject in self.subjects.items()}
+        return Window(host, self.tier, start, max(1, end - start), rows)
+
+
+class Aggregator:
+    """Turns the samples of one host, in order of time, into windows of each tier.
+
+    Windows begin on multiples of their length, counted from `origin`. A window closes when a
+    sample after its end arrives; `flush` closes all.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        signals: Signals,
+        *,
+        tiers: Sequence[int] = TIERS,
+        origin: int = 0,
+        families: Sequence[Family] = FAMILIES,
+    ) -> None:
+        self._host = host
+        self._signals = signals
+        self._tiers = tuple(sorted(tiers))
+        self._origin = origin
+        self._metrics = {f.measurement: {m.name: m for m in f.metrics} for f in families}
+        self._open: dict[int, _Bucket] = {}
+        self._seconds = 1.0
+
+    def add(self, sample: Sample) -> list[Window]:
+        """Takes a sample; returns the windows that it closed, the short tier first."""
+        closed = list(self._close(sample.time))
+        if sample.seconds != self._seconds:
+            self._settle()
+            self._seconds = sample.seconds
+        self._signals.mark(sample)
+        base = self._tiers[0]
+        bucket = self._open.get(base)
+        if bucket is None:
+            bucket = self._open[base] = _Bucket(base, self._bucket_start(sample.time, base))
+        bucket.first = min(bucket.first, sample.time)
+        bucket.last = max(bucket.last, sample.time + sample.seconds)
+        for key, values in sample.rows.items():
+            subject = bucket.subjects.get(key)
+            if subject is None:
+                subject = bucket.subjects[key] = _Subject(self._metrics[key[0]])
+            subject.add(values, sample.seconds)
+        for key, texts in sample.texts.items():
+            subject = bucket.subjects.get(key)
+            if subject is None:
+                subject = bucket.subjects[key] = _Subject(self._metrics[key[0]])
+            subject.texts.update(texts)
+        return closed
+
+    def flush(self) -> list[Window]:
+        """Closes what is open, whole or not."""
+        return list(self._close(math.inf))
+
+    def _bucket_start(self, time: float, tier: int) -> int:
+        return math.floor((time - self._origin) / tier) * tier + self._origin
+
+    def _settle(self) -> None:
+        bucket = self._open.get(self._tiers[0])
+        if bucket is not None:
+            for subject in bucket.subjects.values():
+                subject.settle(self._seconds)
+
+    def _close(self, now: float) -> Iterator[Window]:
+        base = self._tiers[0]
+        bucket = self._open.get(base)
+        # Out of the bucket on either side: a clock that was set back closes it too.
+        if bucket is not None and not bucket.start <= now < bucket.end:
+            self._settle()
+            del self._open[base]
+            yield bucket.window(self._host)
+            for tier in self._tiers[1:]:
+                yield from self._pass_on(bucket, tier)
+        for tier in self._tiers[1:]:
+            longer = self._open.get(tier)
+            if longer is not None and not longer.start <= now < longer.end:
+                del self._open[tier]
+                yield longer.window(self._host)
+
+    def _pass_on(self, bucket: _Bucket, tier: int) -> Iterator[Window]:
+        start = self._bucket_start(bucket.start, tier)
+        longer = self._open.get(tier)
+        if longer is not None and longer.start != start:
+            del self._open[tier]
+            yield longer.window(self._host)
+            longer = None
+        if longer is None:
+            longer = self._open[tier] = _Bucket(tier, start)
+        longer.first = min(longer.first, bucket.first)
+        longer.last = max(longer.last, bucket.last)
+        for key, subject in bucket.subjects.items():
+            mine = longer.subjects.get(key)
+            if mine is None:
+                mine = longer.subjects[key] = _Subject(subject.metrics)
+            mine.merge(subject)

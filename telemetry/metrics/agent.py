@@ -1,0 +1,25 @@
+"""Metrics of the agent itself."""
+
+from __future__ import annotations
+
+from telemetry.metrics.declaration import COUNTER, GAUGE, LAST, MAX, MEAN_MAX, Family, Metric
+
+AGENT = Family(
+    "agent",
+    "The agent's own health.",
+    tags=(),
+    texts=("version", "gpu_library"),
+    metrics=(
+        Metric("tick_seconds", "seconds", GAUGE, "from due time to sample kept", MEAN_MAX),
+        Metric("missed_ticks_total", "ticks", COUNTER, "ticks that were due and not taken", LAST),
+        Metric(
+            "collect_errors_total", "errors", COUNTER, "readings that failed and are retried", LAST
+        ),
+        Metric("gpu_sample_age_seconds", "seconds", GAUGE, "age of the newest GPU sample", MAX),
+        Metric("host_sample_age_seconds", "seconds", GAUGE, "age of the newest host sample", MAX),
+        Metric("backlog_windows", "windows", GAUGE, "windows that wait to be shipped", LAST),
+        Metric("rejected_lines_total", "lines", COUNTER, "lines that the server refused", LAST),
+        Metric("cpu_seconds_total", "seconds", COUNTER, "processor time of the agent", LAST),
+        Metric("memory_bytes", "bytes", GAUGE, "resident memory of the agent", MAX),
+    ),
+)

@@ -1,0 +1,95 @@
+"""How a metric and a family of metrics are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Whether a metric is a level or a count that only grows."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+
+
+class Statistic(StrEnum):
+    """What a window keeps of a metric's samples.
+
+    The mean's field is the metric's own name; every other statistic is a suffix.
+    """
+
+    MEAN = "mean"
+    MIN = "min"
+    MAX = "max"
+    LAST = "last"
+    COUNT = "count"
+    ZERO_RATIO = "zero_ratio"
+    BUSY_RATIO = "busy_ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One quantity in base units.
+
+    `busy_at` is the level from which a tick counts as busy; it is needed where
+    `Statistic.BUSY_RATIO` is kept.
+    """
+
+    name: str
+    unit: str
+    kind: Kind
+    help: str
+    statistics: tuple[Statistic, ...]
+    busy_at: float | None = None
+
+    def field(self, statistic: Statistic) -> str:
+        """The name under which a statistic of this metric is kept, everywhere.
+
+        A metric that keeps only its last value or only its maximum needs no suffix for it.
+        """
+        if statistic is Statistic.MEAN or self.statistics == (statistic,):
+            return self.name
+        return f"{self.name}_{statistic.value}"
+
+    def fields(self) -> Iterator[tuple[Statistic, str]]:
+        """Each kept statistic with its field name."""
+        for statistic in self.statistics:
+            yield statistic, self.field(statistic)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A measurement: its tags, its metrics and its text fields.
+
+    A row of the family is identified by the measurement's name followed by one value a tag.
+    `labels` are texts that are shipped as tags, for people; they never identify a row.
+    """
+
+    measurement: str
+    help: str
+    tags: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    texts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def fields(self) -> tuple[str, ...]:
+        """All numeric fields of a row, in declared order, the coverage first."""
+        return (COVERED_SECONDS, *(field for m in self.metrics for _, field in m.fields()))
+
+    def metric(self, name: str) -> Metric | None:
+        """The metric of that name, if the family declares it."""
+        return next((m for m in self.metrics if m.name == name), None)
+
+
+COVERED_SECONDS = "covered_seconds"
+"""Seconds of the window for which the row's subject answered. Every row has it."""
+
+GAUGE = Kind.GAUGE
+COUNTER = Kind.COUNTER
+MEAN = (Statistic.MEAN,)
+LAST = (Statistic.LAST,)
+MAX = (Statistic.MAX,)
+MEAN_MAX = (Statistic.MEAN, Statistic.MAX)
+MEAN_MIN_MAX = (Statistic.MEAN, Statistic.MIN, Statistic.MAX)

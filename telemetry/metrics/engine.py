@@ -1,0 +1,21 @@
+"""Metrics of inference engines, read from the engine's own endpoint."""
+
+from __future__ import annotations
+
+from telemetry.metrics.declaration import COUNTER, GAUGE, LAST, MEAN, MEAN_MAX, Family, Metric
+
+ENGINE = Family(
+    "engine",
+    "One inference engine, by the port that it listens on.",
+    tags=("port",),
+    texts=("engine", "engine_version", "model", "gpu_uuids"),
+    metrics=(
+        Metric("kv_cache_usage_ratio", "ratio", GAUGE, "KV cache in use", MEAN_MAX),
+        Metric("kv_cache_bytes", "bytes", GAUGE, "size of the KV cache", LAST),
+        Metric("requests_running", "requests", GAUGE, "requests being served", MEAN_MAX),
+        Metric("requests_waiting", "requests", GAUGE, "requests that wait", MEAN_MAX),
+        Metric("preemptions_total", "requests", COUNTER, "requests pushed out of memory", LAST),
+        Metric("prompt_tokens_per_second", "tokens/second", GAUGE, "tokens read", MEAN),
+        Metric("generation_tokens_per_second", "tokens/second", GAUGE, "tokens made", MEAN),
+    ),
+)

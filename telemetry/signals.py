@@ -1,0 +1,97 @@
+"""Marks each second: is the GPU in a gap, and which host signals are on while it is?
+
+Alignment in time is counted here, at one second, where it still exists; windows keep the shares.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from telemetry.chains import CHAINS
+from telemetry.window import Sample
+
+_GPU_CHAINS = frozenset({"job_io", "write"})
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A metric of a measurement that, from a level on, is a sign of its chain."""
+
+    chain: str
+    measurement: str
+    metric: str
+    at_least: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What counts as a gap, and the signals."""
+
+    gap_metric: str
+    gap_below: float
+    signals: tuple[Signal, ...]
+
+    @classmethod
+    def load(cls) -> Signals:
+        """The signals that Talla ships (`signals.toml`)."""
+        text = resources.files("telemetry").joinpath("signals.toml").read_text("utf-8")
+        return cls.parse(tomllib.loads(text))
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> Signals:
+        """Signals from their TOML table. Raises ValueError for a chain that does not exist."""
+        known = {chain.name for chain in CHAINS}
+        signals = tuple(Signal(**entry) for entry in data["signal"])
+        for signal in signals:
+            if signal.chain not in known:
+                raise ValueError(f"signals.toml: no chain is called {signal.chain!r}")
+        return cls(data["gap"]["metric"], data["gap"]["below"], signals)
+
+    def mark(self, sample: Sample) -> None:
+        """Adds `signal_*` to the host's row and `gap_*` to each GPU's row of the sample.
+
+        A chain none of whose metrics was read is absent, not zero; so are the gap shares of a
+        GPU whose activity was not read.
+        """
+        subjects: dict[str, list[dict[str, float]]] = defaultdict(list)
+        for key, row in sample.rows.items():
+            if key[0] != "gpu":
+                subjects[key[0]].append(row)
+        host: dict[str, float] = {}
+        for signal in self.signals:
+            if signal.measurement == "gpu":
+                continue
+            for row in subjects.get(signal.measurement, ()):
+                level = row.get(signal.metric)
+                if level is not None:
+                    on = 1.0 if level >= signal.at_least else 0.0
+                    host[signal.chain] = max(host.get(signal.chain, 0.0), on)
+        for row in subjects.get("host", ()):
+            for chain, on in host.items():
+                row[f"signal_{chain}_ratio"] = on
+        for key, row in sample.rows.items():
+            if key[0] == "gpu":
+                self._mark_gpu(row, host)
+
+    def _mark_gpu(self, row: dict[str, float], host: Mapping[str, float]) -> None:
+        activity = row.get(self.gap_metric)
+        if activity is None:
+            return
+        gap = activity < self.gap_below
+        row["gap_ratio"] = 1.0 if gap else 0.0
+        row["gap_lost_ratio"] = 1.0 - activity if gap else 0.0
+        for chain, on in host.items():
+            row[f"gap_{chain}_ratio"] = on if gap else 0.0
+        for signal in self.signals:
+            if signal.measurement == "gpu":
+                level = row.get(signal.metric)
+                if level is not None:
+                    on = 1.0 if gap and level >= signal.at_least else 0.0
+                    name = f"gap_{signal.chain}_ratio"
+                    row[name] = max(row.get(name, 0.0), on)

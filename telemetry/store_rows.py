@@ -1,0 +1,228 @@
+"""How windows lie in the store's tables: one wide row a subject and window."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from telemetry.metrics import FAMILIES, family
+from telemetry.window import Frame, Key, Row, Window
+
+_NO_TEXTS: Mapping[str, str] = {}
+
+
+class Rows:
+    """Reads and writes windows through an open connection; transactions are the caller's."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._columns = {
+            f.measurement: {
+                row[1] for row in connection.execute(f"PRAGMA table_info(m_{f.measurement})")
+            }
+            for f in FAMILIES
+        }
+        self._host_ids: dict[str, int] = {}
+        self._series_ids: dict[tuple[int, Key], int] = {}
+        self._texts_ids: dict[str, int] = {}
+
+    # Writing
+
+    def forget(self) -> None:
+        """Drops the ids that are remembered, since a rolled-back transaction may have made them."""
+        self._host_ids.clear()
+        self._series_ids.clear()
+        self._texts_ids.clear()
+
+    def host_id(self, name: str) -> int:
+        """The id of a host, made where it is new."""
+        known = self._host_ids.get(name)
+        if known is None:
+            self._connection.execute("INSERT OR IGNORE INTO host (name) VALUES (?)", (name,))
+            known = self._find_host(name)
+            assert known is not None
+            self._host_ids[name] = known
+        return known
+
+    def insert(self, window: Window) -> None:
+        """Adds a window; an older one of the same host, tier and start goes."""
+        connection = self._connection
+        host_id = self.host_id(window.host)
+        old = connection.execute(
+            "SELECT window_id FROM window WHERE host_id = ? AND tier = ? AND start = ?",
+            (host_id, window.tier, window.start),
+        ).fetchone()
+        if old is not None:
+            self._delete([old[0]])
+        window_id = connection.execute(
+            "INSERT INTO window (host_id, tier, start, seconds) VALUES (?, ?, ?, ?)",
+            (host_id, window.tier, window.start, window.seconds),
+        ).lastrowid
+        for key, row in window.rows.items():
+            columns = self._columns[key[0]]
+            names = [name for name in row.values if name in columns]
+            marks = ", ".join("?" * (len(names) + 3))
+            connection.execute(
+                f"INSERT INTO m_{key[0]} (window_id, series_id, texts_id"
+                f"{''.join(', ' + n for n in names)}) VALUES ({marks})",
+                (
+                    window_id,
+                    self._series_id(host_id, key),
+                    self._texts_id(row.texts),
+                    *(row.values[n] for n in names),
+                ),
+            )
+
+    def prune(self, tier: int, before: float, limit: int) -> int:
+        """Deletes the oldest windows of a tier that ended before a time."""
+        ids = [
+            row[0]
+            for row in self._connection.execute(
+                "SELECT window_id FROM window WHERE tier = ? AND start + seconds <= ?"
+                " ORDER BY window_id LIMIT ?",
+                (tier, before, limit),
+            )
+        ]
+        self._delete(ids)
+        return len(ids)
+
+    def _delete(self, window_ids: Sequence[int]) -> None:
+        parameters = [(i,) for i in window_ids]
+        for f in FAMILIES:
+            self._connection.executemany(
+                f"DELETE FROM m_{f.measurement} WHERE window_id = ?", parameters
+            )
+        self._connection.executemany("DELETE FROM window WHERE window_id = ?", parameters)
+
+    def _series_id(self, host_id: int, key: Key) -> int:
+        known = self._series_ids.get((host_id, key))
+        if known is None:
+            text = json.dumps(key)
+            self._connection.execute(
+                "INSERT OR IGNORE INTO series (host_id, key) VALUES (?, ?)", (host_id, text)
+            )
+            known = self._connection.execute(
+                "SELECT series_id FROM series WHERE host_id = ? AND key = ?", (host_id, text)
+            ).fetchone()[0]
+            self._series_ids[host_id, key] = known
+        return known
+
+    def _texts_id(self, texts: Mapping[str, str]) -> int | None:
+        if not texts:
+            return None
+        content = json.dumps(texts, sort_keys=True)
+        known = self._texts_ids.get(content)
+        if known is None:
+            self._connection.execute("INSERT OR IGNORE INTO texts (content) VALUES (?)", (content,))
+            known = self._connection.execute(
+                "SELECT texts_id FROM texts WHERE content = ?", (content,)
+            ).fetchone()[0]
+            if len(self._texts_ids) > 4096:  # 50,000 process ids in a day must not stay in memory
+                self._texts_ids.clear()
+            self._texts_ids[content] = known
+        return known
+
+    # Reading
+
+    def hosts(self) -> list[str]:
+        return [r[0] for r in self._connection.execute("SELECT name FROM host ORDER BY name")]
+
+    def _find_host(self, name: str) -> int | None:
+        row = self._connection.execute(
+            "SELECT host_id FROM host WHERE name = ?", (name,)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def span(self, host: str, tier: int) -> tuple[int, int] | None:
+        row = self._connection.execute(
+            "SELECT min(start), max(start + seconds) FROM window"
+            " WHERE host_id = (SELECT host_id FROM host WHERE name = ?) AND tier = ?",
+            (host, tier),
+        ).fetchone()
+        return None if row[0] is None else (row[0], row[1])
+
+    def last_window_id(self) -> int:
+        return int(
+            self._connection.execute("SELECT coalesce(max(window_id), 0) FROM window").fetchone()[0]
+        )
+
+    def frames(
+        self,
+        host: str,
+        measurement: str,
+        tier: int,
+        *,
+        since: float,
+        until: float,
+        fields: Sequence[str],
+        texts: bool,
+    ) -> list[Frame]:
+        host_id = self._find_host(host)
+        if host_id is None:
+            return []
+        declared = family(measurement).fields()
+        for name in fields:
+            if name not in declared:
+                raise KeyError(f"{measurement} has no field {name}")
+        present = [f for f in fields if f in self._columns[measurement]]
+        keys = self._keys(host_id)
+        contents = self._texts() if texts else {}
+        frames: dict[int, Frame] = {}
+        cursor = self._connection.execute(
+            f"SELECT start, seconds, series_id, texts_id{''.join(f', {n}' for n in present)}"
+            f" FROM window CROSS JOIN m_{measurement} USING (window_id)"
+            " WHERE host_id = ? AND tier = ? AND start >= ? AND start < ? ORDER BY start",
+            (host_id, tier, since, until),
+        )
+        for start, seconds, series_id, texts_id, *cells in cursor:
+            frame = frames.get(series_id)
+            if frame is None:
+                frame = frames[series_id] = Frame(keys[series_id], columns={f: [] for f in fields})
+            frame.start.append(start)
+            frame.seconds.append(seconds)
+            if texts:
+                frame.texts.append(contents.get(texts_id, _NO_TEXTS))
+            for name, cell in zip(present, cells, strict=True):
+                frame.columns[name].append(cell)
+        for frame in frames.values():
+            for name in fields:
+                if name not in present:
+                    frame.columns[name] = [None] * len(frame.start)
+        return sorted(frames.values(), key=lambda f: f.key)
+
+    def windows_after(self, position: int, limit: int) -> list[tuple[int, Window]]:
+        heads = self._connection.execute(
+            "SELECT window_id, host_id, name, tier, start, seconds FROM window"
+            " JOIN host USING (host_id) WHERE window_id > ? ORDER BY window_id LIMIT ?",
+            (position, limit),
+        ).fetchall()
+        windows = {i: Window(name, tier, start, s, {}) for i, _, name, tier, start, s in heads}
+        if not windows:
+            return []
+        keys = {k: v for host_id in {h[1] for h in heads} for k, v in self._keys(host_id).items()}
+        for f in FAMILIES:
+            names = [n for n in f.fields() if n in self._columns[f.measurement]]
+            rows = self._connection.execute(
+                f"SELECT window_id, series_id, content{''.join(f', {n}' for n in names)}"
+                f" FROM m_{f.measurement} LEFT JOIN texts USING (texts_id)"
+                " WHERE window_id > ? AND window_id <= ?",
+                (position, heads[-1][0]),
+            )
+            for window_id, series_id, content, *cells in rows:
+                pairs = zip(names, cells, strict=True)
+                windows[window_id].rows[keys[series_id]] = Row(
+                    {n: c for n, c in pairs if c is not None},
+                    json.loads(content) if content else {},
+                )
+        return list(windows.items())
+
+    def _keys(self, host_id: int) -> dict[int, Key]:
+        rows = self._connection.execute(
+            "SELECT series_id, key FROM series WHERE host_id = ?", (host_id,)
+        )
+        return {series_id: tuple(json.loads(key)) for series_id, key in rows}
+
+    def _texts(self) -> dict[int | None, Mapping[str, str]]:
+        rows = self._connection.execute("SELECT texts_id, content FROM texts")
+        return {texts_id: json.loads(content) for texts_id, content in rows}
