@@ -31,3 +31,16 @@ def test_a_field_becomes_a_series_with_its_tags(victoria_metrics: VictoriaMetric
         1700000000000: 212.5,
         1700000010000: 70.0,
     }
+
+
+def test_a_bad_line_is_dropped_without_a_word(victoria_metrics: VictoriaMetrics) -> None:
+    lines = b"odd,host=n1 power_watts=1 1700000000\nodd,host=n2 power_watts= 1700000000\n"
+    with (
+        InfluxDBClient(url=victoria_metrics.url, token="unused", org="talla") as client,
+        client.write_api(write_options=SYNCHRONOUS) as write_api,
+    ):
+        write_api.write("talla", record=lines, write_precision="s")
+    victoria_metrics.flush()
+
+    kept = victoria_metrics.export('{__name__="odd_power_watts"}')
+    assert [series.labels["host"] for series in kept] == ["n1"]
