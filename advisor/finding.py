@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from advisor.message import Message
+
 
 class Dimension(StrEnum):
     """What a finding is about."""
@@ -70,7 +72,7 @@ class Finding:
     scope: str
     dimension: Dimension
     verdict: Verdict
-    reason: str
+    reason: Message
     confidence: float
     coverage_ratio: float
     basis: Basis | None = None
@@ -78,8 +80,8 @@ class Finding:
     rule: str | None = None
     rules: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    recommendation: str | None = None
-    saving: str | None = None
+    recommendation: Message | None = None
+    saving: Message | None = None
     cause: str | None = None
     lost_ratio: float | None = None
     demand: Demand | None = None
@@ -91,6 +93,8 @@ class Finding:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return str(value)
     if is_dataclass(value):
         pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
         return {n: _plain(v) for n, v in pairs if v is not None and v != ()}
