@@ -50,7 +50,9 @@ class ServerProcess:
     """
 
     def __init__(self, command: Sequence[str], folder: Path, ready: Callable[[], bool]) -> None:
-        self._command = list(command)
+        # The server dies with the test process, even where that one is killed.
+        self._command = ["setpriv", "--pdeathsig", "KILL", *command]
+        self._name = command[0]
         self._ready = ready
         self._folder = folder
         self._child: subprocess.Popen[bytes] | None = None
@@ -104,7 +106,7 @@ class ServerProcess:
 
     def _complaint(self, what: str) -> str:
         tail = self.log.read_text(errors="replace")[-2000:]
-        return f"{self._command[0]} {what}; its log ends:\n{tail}"
+        return f"{self._name} {what}; its log ends:\n{tail}"
 
 
 def on_free_ports(launch: Callable[[], Started], attempts: int = 5) -> Started:
