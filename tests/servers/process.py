@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from tests.require import need_program
+
 READY_SECONDS = 30.0
 STOP_SECONDS = 10.0
 
@@ -51,7 +53,9 @@ class ServerProcess:
 
     def __init__(self, command: Sequence[str], folder: Path, ready: Callable[[], bool]) -> None:
         # The server dies with the test process, even where that one is killed.
-        self._command = ["setpriv", "--pdeathsig", "KILL", *command]
+        # (More exactly with the thread that starts it: start servers from the main one.)
+        setpriv = need_program("setpriv", "util-linux")
+        self._command = [str(setpriv), "--pdeathsig", "KILL", *command]
         self._name = command[0]
         self._ready = ready
         self._folder = folder
