@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
 
 from telemetry.event import Event
 from telemetry.inventory import Inventory
-from telemetry.window import Frame
+from telemetry.store import StoreReader
+from telemetry.window import Frame, Key
+
+TIER = 300
+"""All that is decided rests on 5-minute windows."""
 
 
 class History(Protocol):
@@ -36,3 +42,106 @@ class History(Protocol):
 
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         """The host's events, in order."""
+
+
+class LocalHistory:
+    """One or several local stores, each of any number of hosts, read as one history.
+
+    Where two stores hold the same window of a host, the store named first is believed.
+    """
+
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        """Opens the stores. Raises StoreError for one that cannot be read."""
+        self._readers: list[StoreReader] = []
+        try:
+            for path in dict.fromkeys(Path(p) for p in paths):
+                self._readers.append(StoreReader(path))
+            self._hosts: dict[str, list[StoreReader]] = {}
+            for reader in self._readers:
+                for host in reader.hosts():
+                    self._hosts.setdefault(host, []).append(reader)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        for reader in self._readers:
+            reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def hosts(self) -> list[str]:
+        return sorted(self._hosts)
+
+    def span(self, host: str) -> tuple[int, int] | None:
+        spans = [s for r in self._hosts.get(host, ()) if (s := r.span(host, TIER)) is not None]
+        return (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else None
+
+    def frames(
+        self,
+        host: str,
+        measurement: str,
+        *,
+        since: float,
+        until: float,
+        fields: Sequence[str],
+        texts: bool = False,
+    ) -> list[Frame]:
+        found: dict[Key, list[Frame]] = {}
+        for reader in self._hosts.get(host, ()):
+            for frame in reader.frames(
+                host, measurement, TIER, since=since, until=until, fields=fields, texts=texts
+            ):
+                found.setdefault(frame.key, []).append(frame)
+        return [_merged(found[key]) for key in sorted(found)]
+
+    def inventory(self, host: str) -> Inventory | None:
+        newest: tuple[float, StoreReader] | None = None
+        for reader in self._hosts.get(host, ()):
+            if reader.inventory(host) is not None:
+                span = reader.span(host, TIER)
+                end = float(span[1]) if span is not None else 0.0
+                if newest is None or end > newest[0]:
+                    newest = end, reader
+        if newest is None:
+            return None
+        from advisor.inventories import from_store  # pydantic is loaded only where it is needed
+
+        document = newest[1].inventory(host)
+        return None if document is None else from_store(document, newest[1].path)
+
+    def events(self, host: str, *, since: float, until: float) -> list[Event]:
+        found = [
+            event
+            for reader in self._hosts.get(host, ())
+            for _, event in reader.events(host, since=since, until=until)
+        ]
+        return sorted(found, key=lambda e: e.time) if len(self._hosts.get(host, ())) > 1 else found
+
+
+def _merged(frames: list[Frame]) -> Frame:
+    """One frame of several of the same subject, in order of time."""
+    if len(frames) == 1:
+        return frames[0]
+    places: dict[int, tuple[Frame, int]] = {}
+    for frame in frames:
+        for i, start in enumerate(frame.start):
+            places.setdefault(start, (frame, i))
+    ordered = [places[start] for start in sorted(places)]
+    return Frame(
+        frames[0].key,
+        start=[f.start[i] for f, i in ordered],
+        seconds=[f.seconds[i] for f, i in ordered],
+        columns={n: [f.columns[n][i] for f, i in ordered] for n in frames[0].columns},
+        texts=[f.texts[i] for f, i in ordered if f.texts],
+    )

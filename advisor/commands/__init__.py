@@ -1,0 +1,22 @@
+"""The commands of `talla-advisor`, one module each.
+
+A module offers `add_parser(subparsers)`, which sets `func=run`, and `run(args) -> int`; what is
+heavy it imports inside `run`. A new command is a new module and one name in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Protocol
+
+from advisor.commands import config
+
+
+class Command(Protocol):
+    """What a command module offers."""
+
+    def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
+        """Adds the command's parser, with `func` set to what runs it."""
+
+
+COMMANDS: tuple[Command, ...] = (config,)

@@ -1,0 +1,103 @@
+"""advisor.toml: what the advisor reads, in which language it speaks, over which periods."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
+
+from advisor.errors import ConfigError
+from advisor.period import parse_duration
+
+DEFAULT_PATH = Path("/etc/talla/advisor.toml")
+
+
+def _help(text: str) -> dict[str, str]:
+    return {"help": text}
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """The periods that commands tell and size, where the command line does not say."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    since: str = field(
+        default="7d", metadata=_help("the period that hours, phases and the report tell")
+    )
+    look_back: str = field(default="28d", metadata=_help("the period that findings rest on"))
+
+    def __post_init__(self) -> None:
+        for name in ("since", "look_back"):
+            try:
+                parse_duration(getattr(self, name))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of the advisor."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    language: Literal["en", "es"] = field(
+        default="en", metadata=_help("language of reports: en or es")
+    )
+    stores: tuple[str, ...] = field(
+        default=(), metadata=_help("stores that are read where --store is not given")
+    )
+    periods: Periods = field(default_factory=Periods)
+
+
+def load(path: Path | None = None) -> Settings:
+    """The settings of `path`; of DEFAULT_PATH, if it is there, or the defaults where it is None.
+
+    Raises ConfigError naming the file, the key and what is expected.
+    """
+    if path is None:
+        if not DEFAULT_PATH.exists():
+            return Settings()
+        path = DEFAULT_PATH
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is no TOML ({error})") from None
+    from pydantic import TypeAdapter, ValidationError
+
+    from advisor.inventories import first_error
+
+    try:
+        return TypeAdapter(Settings).validate_python(data)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_error(error)}") from None
+
+
+def default_text() -> str:
+    """The commented default configuration, generated from the dataclasses."""
+    return (
+        "# advisor.toml: every key with its default.\n" + "\n".join(_lines(Settings(), "")) + "\n"
+    )
+
+
+def _lines(settings: Any, table: str) -> Iterator[str]:
+    tables: list[tuple[str, Any]] = []
+    hints = get_type_hints(type(settings))
+    for f in fields(settings):
+        value = getattr(settings, f.name)
+        if hasattr(value, "__dataclass_fields__"):
+            tables.append((f.name, value))
+            continue
+        choices = get_args(hints[f.name]) if "Literal" in str(hints[f.name]) else ()
+        told = f" ({', '.join(map(str, choices))})" if choices and "help" not in f.metadata else ""
+        yield f"\n# {f.metadata.get('help', f.name)}{told}"
+        yield f"{f.name} = {json.dumps(value)}"
+    for name, value in tables:
+        yield f"\n# {(type(value).__doc__ or '').strip().splitlines()[0]}"
+        yield f"[{table}{name}]"
+        yield from _lines(value, f"{table}{name}.")
