@@ -10,18 +10,18 @@ _MAX_WORDS = 8
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 # Programs that run another one and say nothing of the work themselves.
-_WRAPPERS = frozenset(
-    "bash catchsegv chrt conda doas dumb-init env exec gosu ionice nice nohup nsenter numactl"
-    " pdm pipenv poetry prlimit pixi setsid sh stdbuf su-exec sudo taskset time timeout tini"
-    " unbuffer uv uvx xvfb-run zsh".split()
+_WRAPPERS = re.compile(
+    r"(?:ba|da|z)?sh|catchsegv|chrt|conda|doas|dumb-init|env|exec|gosu|ionice|nice|nohup|nsenter"
+    r"|numactl|pdm|pipenv|pixi|poetry|prlimit|setsid|stdbuf|su-exec|sudo|taskset|time|timeout"
+    r"|tini|unbuffer|uvx?|xvfb-run"
 )
-_LAUNCHERS = frozenset(
-    "accelerate colossalai composer deepspeed horovodrun ipython mpiexec mpirun orterun srun"
-    " torchrun".split()
+_LAUNCHERS = re.compile(
+    r"accelerate|colossalai|composer|deepspeed|horovodrun|ipython3?|mpiexec|mpirun|orterun|srun"
+    r"|torchrun"
 )
-_LAUNCHER_MODULES = frozenset(
-    "accelerate.commands.launch deepspeed.launcher.launch deepspeed.launcher.runner"
-    " torch.distributed.launch torch.distributed.run torch.distributed.elastic.multiprocessing".split()
+_LAUNCHER_MODULES = re.compile(
+    r"accelerate\.commands\.launch|deepspeed\.launcher\.(?:launch|runner)"
+    r"|torch\.distributed\.(?:launch|run)"
 )
 _PYTHON_OPTIONS_WITH_VALUE = frozenset({"-X", "-W"})
 
@@ -93,7 +93,7 @@ def _program_start(tokens: list[str]) -> tuple[int | None, bool]:
             if found is None:
                 return None, launched
             i = found
-            if tokens[i] in _LAUNCHER_MODULES or tokens[i].rsplit("/", 1)[-1] in _LAUNCHERS:
+            if _LAUNCHER_MODULES.fullmatch(tokens[i]) or _is_launcher(tokens[i]):
                 launched = True
                 found = _launched(tokens, i + 1)
                 if found is None:
@@ -103,10 +103,10 @@ def _program_start(tokens: list[str]) -> tuple[int | None, bool]:
             if tokens[i - 1] == "-m" or tokens[i].endswith(".py"):
                 return i, launched
             continue
-        if name in _LAUNCHERS:
+        if _is_launcher(name):
             launched = True
             found = _launched(tokens, i + 1)
-        elif name in _WRAPPERS:
+        elif _WRAPPERS.fullmatch(name):
             found = _wrapped(tokens, i + 1)
         else:
             return i, launched
@@ -137,7 +137,7 @@ def _launched(tokens: list[str], i: int) -> int | None:
         name = token.rsplit("/", 1)[-1]
         if token.endswith(".py") or _PYTHON.fullmatch(name):
             return j
-        if j > i and name in _LAUNCHERS:
+        if j > i and _is_launcher(name):
             return j
     return None
 
@@ -152,6 +152,10 @@ def _wrapped(tokens: list[str], i: int) -> int | None:
             continue
         return j
     return None
+
+
+def _is_launcher(token: str) -> bool:
+    return _LAUNCHERS.fullmatch(token.rsplit("/", 1)[-1]) is not None
 
 
 def _is_number(token: str) -> bool:

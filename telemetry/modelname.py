@@ -71,12 +71,17 @@ def precision_in(text: str) -> str | None:
     return None
 
 
-def model_of(command: Command, position: int | None = None) -> str | None:
+def model_of(
+    command: Command, position: int | None = None, options: tuple[str, ...] = ()
+) -> str | None:
     """The model's name as written: a hub's `owner/name`, or the last component of a path.
 
-    `position` is the word that names it where the tool takes it without an option.
+    `position` is the word that names it where the tool takes it without an option, `options` are
+    the tool's own options for it.
     """
     written = command.option(*_MODEL_OPTIONS[:-1]) or command.option(_MODEL_OPTIONS[-1])
+    if written is None and options:
+        written = command.option(*options)
     if written is None and position is not None and position < len(command.words):
         written = command.words[position]
     return None if written is None else short_name(written)

@@ -11,9 +11,9 @@ MAX_OUTPUT = 2000
 
 # One of these as a part of an option's name makes its value a secret. `tokens` and `tokenizer`
 # are other words and stay.
-_SECRET_PARTS = frozenset(
-    "apikey auth authorization bearer credential credentials dsn pass passphrase passwd password"
-    " pat psk pw pwd secret secrets token webhook".split()
+_SECRET_PART = re.compile(
+    r"apikey|auth|authorization|bearer|credentials?|dsn|pass|passphrase|passwd|password|pat|psk|pw"
+    r"|pwd|secrets?|token|webhook"
 )
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][\w.\-]{0,80})(?P<sep>[\"']?[=:][\"']?)(?P<value>\S+)")
@@ -35,7 +35,7 @@ def is_secret_name(name: str) -> bool:
     parts = [part.lower() for part in _NAME_PARTS.findall(name[:128])]
     if not parts:
         return False
-    return not _SECRET_PARTS.isdisjoint(parts) or parts[-1] in {"key", "keys"}
+    return parts[-1] in {"key", "keys"} or any(_SECRET_PART.fullmatch(part) for part in parts)
 
 
 def redact(command: str) -> str:

@@ -61,7 +61,8 @@ class Signature:
 
     `program` must match at the start of "script-or-module words", `path` anywhere in the
     program's path, `text` anywhere in the command; those that are given must all match, `unless`
-    (in the command) must not. `model_at` is the word that names the model.
+    (in the command) must not. `model_at` is the word, and `model_options` are the options, that name the
+    model, beside those that all tools share.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Signature:
     text: re.Pattern[str] | None
     unless: re.Pattern[str] | None
     model_at: int | None
+    model_options: tuple[str, ...]
     tests: tuple[str, ...]
 
     def fits(self, command: Command) -> bool:
@@ -128,6 +130,7 @@ class Signatures:
                 text=_pattern(entry, "text"),
                 unless=_pattern(entry, "unless"),
                 model_at=entry.get("model_at"),
+                model_options=tuple(entry.get("model_options", ())),
                 tests=tuple(entry["tests"]),
             )
             for entry in data["signature"]
@@ -158,11 +161,12 @@ class Signatures:
             if signature.fits(parsed):
                 kind = signature.kind
                 method = self._method(parsed) if kind in _TRAINS else None
-                return _match(parsed, method or kind, signature.tool, signature.model_at)
+                model = model_of(parsed, signature.model_at, signature.model_options)
+                return _match(parsed, method or kind, signature.tool, model)
         # Adapter options belong to training alone, whatever the script is called.
         method = self._method(parsed)
         if method in {Kind.LORA_FINETUNING, Kind.QLORA_FINETUNING} and self._has_adapter(parsed):
-            return _match(parsed, method, parsed.program.split(" ", 1)[0][:64], None)
+            return _match(parsed, method, "script", model_of(parsed))
         return None
 
     def _method(self, command: Command) -> Kind | None:
@@ -182,8 +186,7 @@ def _pattern(entry: Mapping[str, Any], name: str) -> re.Pattern[str] | None:
     return re.compile(entry[name], re.IGNORECASE) if name in entry else None
 
 
-def _match(command: Command, kind: Kind, tool: str, model_at: int | None) -> Match:
-    model = model_of(command, model_at)
+def _match(command: Command, kind: Kind, tool: str, model: str | None) -> Match:
     precision = precision_of(command, model)
     if kind is Kind.QLORA_FINETUNING and precision in {None, "bf16", "fp16", "fp32", "int4"}:
         precision = "nf4"  # the data type is that of the arithmetic; the base is kept in 4 bits
