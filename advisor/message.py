@@ -22,8 +22,13 @@ class Amount:
         """For people: 3 significant digits, decimal prefixes, a share as per cent."""
         if self.unit == "ratio":
             return _number(self.value * 100, decimal_point) + " %"
-        if self.unit == "count":
-            return _number(self.value, decimal_point)
+        if self.unit in ("count", "GPUs", "cores", "sockets"):
+            unit = "" if self.unit == "count" else f" {self.unit}"
+            return _number(self.value, decimal_point) + unit
+        if self.unit == "times":
+            return f"{self.value:.2f}".replace(".", decimal_point) + " ×"
+        if self.unit == "capability":
+            return f"{self.value:.1f}"
         if self.unit == "hours":
             return _number(self.value, decimal_point) + " h"
         prefix = ""
@@ -46,14 +51,11 @@ def _number(value: float, decimal_point: str) -> str:
     return text.replace(".", decimal_point)
 
 
-Value = str | int | float | Amount
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """An English template in the manner of str.format, with named values.
 
-    The template is also the key under which translations are found.
+    The template is also the key under which translations are found; a value may be a message.
     """
 
     template: str
@@ -61,6 +63,9 @@ class Message:
 
     def __str__(self) -> str:
         return self.template.format(**self.values)
+
+
+Value = str | int | float | Amount | Message
 
 
 def say(template: str, **values: Value) -> Message:

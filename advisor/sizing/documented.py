@@ -1,0 +1,89 @@
+"""What the documented rules of a dimension say of a server."""
+
+from __future__ import annotations
+
+from advisor.finding import Basis, Dimension, Evidence, Verdict
+from advisor.message import Amount, Message, say
+from advisor.profiles import Rule
+from advisor.sizing.case import Case
+from advisor.sizing.opinion import Opinion
+from advisor.sizing.quantities import QUANTITIES
+
+_ASKED = {
+    ">=": say("at least"),
+    ">": say("more than"),
+    "<=": say("at most"),
+    "<": say("less than"),
+    "==": say("exactly"),
+}
+
+
+def opinions(case: Case, dimension: Dimension) -> list[Opinion]:
+    """One opinion for each documented rule that can be checked on this server."""
+    found = []
+    for rule in case.profiles.checkable(dimension, case.phases):
+        value = quantity(case, rule)
+        if value is not None and _concerns(case, rule):
+            found.append(_opinion(case, rule, value))
+    return found
+
+
+def quantity(case: Case, rule: Rule) -> float | None:
+    """The value of a rule's quantity on this server, None where the server does not tell."""
+    return None if rule.quantity is None else QUANTITIES[rule.quantity](case)
+
+
+def _concerns(case: Case, rule: Rule) -> bool:
+    low, high = rule.when_parameters_at_least, rule.when_parameters_at_most
+    if low is not None or high is not None:
+        if not case.parameters:
+            return False
+        largest = max(case.parameters)
+        if (low is not None and largest < low) or (high is not None and largest > high):
+            return False
+    if rule.when_job_gpus_at_least is not None:
+        jobs = QUANTITIES["job_gpus"](case)
+        return jobs is not None and jobs >= rule.when_job_gpus_at_least
+    return True
+
+
+def _opinion(case: Case, rule: Rule, value: float) -> Opinion:
+    assert rule.value is not None
+    assert rule.operator is not None
+    assert rule.quantity is not None
+    met = rule.met(value)
+    verdict = Verdict.RIGHT if met else rule.breach
+    if verdict is Verdict.OVER:  # over needs a measurement that less would do
+        verdict = Verdict.ADVICE
+    confidence = "right" if met else "advice" if verdict is Verdict.ADVICE else "documented"
+    template = (
+        "{have}, as documented ({asked} {wanted}: {says})"
+        if met
+        else "{have}, below the documented profile ({asked} {wanted}: {says})"
+        if rule.breach is Verdict.UNDER
+        else "{have}, where the guide advises {asked} {wanted}: {says}"
+    )
+    return Opinion(
+        verdict,
+        Basis.DOCUMENTED,
+        say(
+            template,
+            have=_amount(rule, value),
+            asked=_ASKED[rule.operator],
+            wanted=_amount(rule, rule.value),
+            says=say(rule.says),
+        ),
+        case.thresholds.number("confidence", confidence),
+        rule=rule.id,
+        evidence=(Evidence(rule.quantity, "inventory", value, rule.value),),
+    )
+
+
+def _amount(rule: Rule, value: float) -> Amount | Message:
+    match rule.unit:
+        case "yes":
+            return say("yes") if value >= 1.0 else say("no")
+        case "ratio":
+            return Amount(value, "times")
+        case unit:
+            return Amount(value, unit or "count")

@@ -1,0 +1,41 @@
+"""Interconnect between GPUs that work on one model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.finding import Basis, Dimension, Finding, Verdict
+from advisor.message import say
+from advisor.sizing import documented
+from advisor.sizing.case import Case
+from advisor.sizing.opinion import Opinion, settle
+
+_DIMENSION = Dimension.INTERCONNECT
+
+
+def judge(case: Case) -> Finding:
+    """Documented only: asked where a job uses two cards or more, of cards that have NVLink."""
+    opinions = [
+        replace(o, recommendation=say("Join the cards by an NVLink bridge."))
+        if o.verdict is Verdict.UNDER
+        else o
+        for o in documented.opinions(case, _DIMENSION)
+    ]
+    if case.demands and all(len(d.gpus) < 2 for d in case.demands):
+        opinions.append(
+            Opinion(
+                Verdict.RIGHT,
+                Basis.MEASURED,
+                say("no job uses two GPUs together, so none needs a fast link"),
+                case.thresholds.number("confidence", "right"),
+            )
+        )
+    able = [card for card in case.cards if card.model is not None and card.model.has_nvlink]
+    return settle(
+        case,
+        _DIMENSION,
+        opinions,
+        otherwise=say("whether a job uses several GPUs, or how they are linked, is not known")
+        if able or not case.cards
+        else say("these cards have no NVLink, so it is not asked of them"),
+    )

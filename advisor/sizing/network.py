@@ -1,0 +1,61 @@
+"""Network: the documented link for the phase, and links that were seen full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
+from advisor.message import Amount, say
+from advisor.sizing import documented, series
+from advisor.sizing.case import Case
+from advisor.sizing.opinion import Opinion, settle
+
+_DIMENSION = Dimension.NETWORK
+
+
+def judge(case: Case) -> Finding:
+    """Documented, and advice where a link was full for a share of the time."""
+    opinions = [
+        replace(o, recommendation=say("Link the server at 25 Gb/s or more."))
+        if o.verdict is Verdict.UNDER
+        else o
+        for o in documented.opinions(case, _DIMENSION)
+    ]
+    if case.observations is not None and not case.too_short:
+        opinions += _measured(case)
+    return settle(
+        case, _DIMENSION, opinions, otherwise=say("the phase or the links' speed is not known")
+    )
+
+
+def _measured(case: Case) -> list[Opinion]:
+    limits = case.thresholds
+    found = []
+    for frame in case.frames("nic"):
+        for direction in ("rx", "tx"):
+            share = series.share_at_least(
+                frame, f"{direction}_link_ratio", limits.number("network", "full")
+            )
+            if share is not None and share >= limits.number("network", "full_share"):
+                found.append(
+                    Opinion(
+                        Verdict.ADVICE,
+                        Basis.MEASURED,
+                        say(
+                            "the link {nic} was full in {share} of the windows",
+                            nic=frame.key[1],
+                            share=Amount(share, "ratio"),
+                        ),
+                        limits.number("confidence", "measured"),
+                        evidence=(
+                            Evidence(
+                                f"nic.{direction}_link_ratio",
+                                "share of windows above its limit",
+                                round(share, 4),
+                                limits.number("network", "full_share"),
+                            ),
+                        ),
+                        recommendation=say("See under storage what this link carries."),
+                    )
+                )
+    return found

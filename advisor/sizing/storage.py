@@ -1,0 +1,122 @@
+"""Storage: where the data lie, and whether GPUs were seen to wait for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
+from advisor.message import Amount, Message, say
+from advisor.sizing import documented
+from advisor.sizing.case import Case
+from advisor.sizing.opinion import Opinion, settle
+from telemetry.states import Cause, State
+
+_DIMENSION = Dimension.STORAGE
+
+_CAUSES: dict[Cause, tuple[Message, Message]] = {
+    Cause.NETWORK_STORAGE: (
+        say("network storage"),
+        say(
+            "Put the data that are in use on local NVMe, or link the storage at 25 Gb/s or more."
+            " More or faster GPUs would wait just as long."
+        ),
+    ),
+    Cause.LOCAL_STORAGE: (
+        say("local storage"),
+        say("Move the data in use to faster local NVMe. More or faster GPUs would wait too."),
+    ),
+    Cause.FUSE_OR_OBJECT_STORAGE: (
+        say("a FUSE or object-storage mount"),
+        say("Copy the data to local disk first, or stream large shards with a loader made for it."),
+    ),
+}
+
+
+def judge(case: Case) -> Finding:
+    """Under where the job lost time to storage, or the data lie where the guides say not."""
+    opinions = documented.opinions(case, _DIMENSION)
+    spoken = [o for o in opinions if o.verdict is Verdict.UNDER]
+    opinions = [_with_recommendation(o) for o in opinions]
+    if case.observations is not None and not case.too_short:
+        opinions += _measured(case, tuple(o.rule for o in spoken if o.rule))
+    return settle(
+        case,
+        _DIMENSION,
+        opinions,
+        otherwise=say(
+            "nothing reads a data set here, or where the data lie is not known;"
+            " name the data paths in the configuration's [server] section"
+        ),
+    )
+
+
+def _measured(case: Case, breached: tuple[str, ...]) -> list[Opinion]:
+    limits = case.thresholds
+    lost = {cause: case.lost_ratio(cause) or 0.0 for cause in _CAUSES}
+    total = sum(lost.values())
+    live = case.hours(State.BUSY, State.STARVED)
+    if live <= 0 or not case.feeds_on_data:
+        return []
+    if total < limits.number("starvation", "tell"):
+        if not any(_saw_host(case)):
+            return []
+        return [
+            Opinion(
+                Verdict.RIGHT,
+                Basis.MEASURED,
+                say(
+                    "the jobs lost {lost} of their time to storage",
+                    lost=Amount(total, "ratio"),
+                ),
+                limits.number("confidence", "right"),
+                evidence=_evidence(case, total),
+            )
+        ]
+    worst = max(lost, key=lambda cause: lost[cause])
+    what, advice = _CAUSES[worst]
+    under = total >= limits.number("starvation", "under")
+    return [
+        Opinion(
+            Verdict.UNDER if under else Verdict.ADVICE,
+            Basis.MEASURED,
+            say(
+                "the GPUs lost {lost} of their jobs' time waiting for {what}",
+                lost=Amount(total, "ratio"),
+                what=what,
+            ),
+            limits.number("confidence", "measured"),
+            # The guide's rule that the same fact breaks names what decided; else the measurement.
+            rule=breached[0] if breached else None,
+            evidence=_evidence(case, total),
+            recommendation=advice,
+            cause=worst.value,
+            lost_ratio=total,
+        )
+    ]
+
+
+def _saw_host(case: Case) -> list[bool]:
+    host = case.frames("host")
+    return [any(v is not None for v in c) for f in host for c in f.columns.values()]
+
+
+def _evidence(case: Case, lost: float) -> tuple[Evidence, ...]:
+    hours = case.hours(State.STARVED)
+    return (
+        Evidence(
+            "gap_lost_ratio",
+            "lost over the live jobs' time",
+            round(lost, 4),
+            case.thresholds.number("starvation", "under"),
+        ),
+        Evidence("starved", "GPU-hours", round(hours, 1)),
+    )
+
+
+def _with_recommendation(opinion: Opinion) -> Opinion:
+    if opinion.verdict is not Verdict.UNDER:
+        return opinion
+    return replace(
+        opinion,
+        recommendation=say("Keep the data sets and checkpoints in use on local NVMe."),
+    )

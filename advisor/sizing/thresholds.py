@@ -1,0 +1,25 @@
+"""The thresholds of sizing (`thresholds.toml`)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Named numbers in sections, as in the file; `number("ram", "headroom")`."""
+
+    sections: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def load(cls) -> Thresholds:
+        """The thresholds that Talla ships."""
+        text = resources.files("advisor.sizing").joinpath("thresholds.toml").read_text("utf-8")
+        return cls(tomllib.loads(text))
+
+    def number(self, section: str, name: str) -> float:
+        """One threshold. Raises KeyError where there is none of that name."""
+        return self.sections[section][name]

@@ -1,0 +1,114 @@
+"""Usage: whether the GPUs work at all, and what holds them."""
+
+from __future__ import annotations
+
+from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
+from advisor.message import Amount, say
+from advisor.sizing.case import Case
+from advisor.sizing.opinion import Opinion, abstention, settle, too_short
+from telemetry.states import Cause, State
+
+_DIMENSION = Dimension.USAGE
+
+
+def judge(case: Case) -> Finding:
+    """Idle under 1 % busy; stuck, orphaned and idly held GPUs are told as advice."""
+    if case.observations is None:
+        return abstention(case, _DIMENSION, say("nothing was observed yet"))
+    if case.too_short:
+        return abstention(case, _DIMENSION, too_short(case))
+    limits = case.thresholds
+    covered = case.hours(*State)
+    if covered <= 0:
+        return abstention(case, _DIMENSION, say("no GPU was observed"))
+    busy = case.hours(State.BUSY, State.STARVED)
+    known = covered - case.hours(State.UNKNOWN)
+    evidence = tuple(
+        Evidence(state.value, "GPU-hours", round(hours, 1))
+        for state in State
+        if (hours := case.hours(state)) > 0
+    )
+    opinions = []
+    if known / covered < limits.number("coverage", "ratio"):
+        return abstention(
+            case,
+            _DIMENSION,
+            say("what the GPUs did is unknown for most of the time that was covered"),
+        )
+    if busy / covered < limits.number("usage", "idle_busy_ratio"):
+        opinions.append(
+            Opinion(
+                Verdict.IDLE,
+                Basis.MEASURED,
+                say(
+                    "the GPUs worked {busy} of {covered} GPU-hours",
+                    busy=Amount(busy, "count"),
+                    covered=Amount(covered, "count"),
+                ),
+                limits.number("confidence", "measured"),
+                evidence=evidence,
+                recommendation=say(
+                    "Give the server other work, or let it go; power it down until then."
+                ),
+                saving=say("{hours} GPU-hours did nothing", hours=Amount(covered - busy, "count")),
+            )
+        )
+    opinions += _troubles(case, covered, evidence)
+    opinions.append(
+        Opinion(
+            Verdict.RIGHT,
+            Basis.MEASURED,
+            say(
+                "the GPUs worked in {share} of the time that was covered",
+                share=Amount(busy / covered, "ratio"),
+            ),
+            limits.number("confidence", "right"),
+            evidence=evidence,
+        )
+    )
+    return settle(case, _DIMENSION, opinions, otherwise=say("nothing was observed"))
+
+
+def _troubles(case: Case, covered: float, evidence: tuple[Evidence, ...]) -> list[Opinion]:
+    limits = case.thresholds
+    held_limit = covered * limits.number("usage", "held_share")
+    stuck_limit = limits.number("usage", "stuck_hours")
+    troubles = (
+        (
+            case.hours(State.STUCK),
+            stuck_limit,
+            say("Look for a hung collective: restart the job, and give it a time-out."),
+            say("stuck: busy by utilisation while nothing moved"),
+        ),
+        (
+            case.hours(State.ORPHAN_HELD),
+            stuck_limit,
+            say("Find the dead job that holds the memory; a reset of the GPU frees it."),
+            say("held by no process that is alive"),
+        ),
+        (
+            case.hours(State.IDLE_HELD),
+            held_limit,
+            say("Ask the owner whether the idle processes can end or share a GPU."),
+            say("held idle by a live process"),
+        ),
+        (
+            case.lost_hours(Cause.THROTTLED),
+            held_limit,
+            say("Look at cooling and power: the cards slow themselves down."),
+            say("slowed down by heat or a power brake"),
+        ),
+    )
+    return [
+        Opinion(
+            Verdict.ADVICE,
+            Basis.MEASURED,
+            say("{hours} GPU-hours were {what}", hours=Amount(hours, "count"), what=what),
+            limits.number("confidence", "measured"),
+            evidence=evidence,
+            recommendation=advice,
+            saving=say("{hours} GPU-hours", hours=Amount(hours, "count")),
+        )
+        for hours, limit, advice, what in troubles
+        if hours > limit
+    ]
