@@ -75,7 +75,11 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The answer for one server."""
+    """The answer for one server.
+
+    `observations` are what it rests on, over the sized period; None where only the inventory is
+    known.
+    """
 
     host: str
     inventory: Inventory
@@ -85,3 +89,4 @@ class Assessment:
     owners: tuple[OwnerHours, ...]
     segments: tuple[Segment, ...]
     findings: tuple[Finding, ...]
+    observations: Observations | None = None
