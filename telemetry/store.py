@@ -142,6 +142,17 @@ class StoreReader:
         ).fetchone()
         return None if row is None else json.loads(row[0])
 
+    def inventories_after(
+        self, position: int, limit: int
+    ) -> list[tuple[int, float, str, dict[str, Any]]]:
+        """Up to `limit` inventories committed after a position: position, time, host, document."""
+        rows = self._connection.execute(
+            "SELECT inventory_id, time, name, document FROM inventory JOIN host USING (host_id)"
+            " WHERE inventory_id > ? ORDER BY inventory_id LIMIT ?",
+            (position, limit),
+        )
+        return [(r[0], r[1], r[2], json.loads(r[3])) for r in rows]
+
     def cursor(self, name: str) -> int:
         """The position of a cursor, 0 if it was never moved."""
         row = self._connection.execute(

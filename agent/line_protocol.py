@@ -1,0 +1,133 @@
+"""Windows, events and inventories as InfluxDB line protocol.
+
+Times are nanoseconds, the protocol's own default, so that a line stands for itself wherever it is
+replayed. A line says the same each time it is made: sending it twice leaves one point.
+
+Every field is a float but `*_count` and `sequence` (integers) and texts; types never change.
+Syntax: https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from telemetry.event import Event
+from telemetry.metrics import family
+from telemetry.window import Key, Row, Window
+
+TIER_TAGS = {10: "10s", 300: "5m"}
+"""The values of the tag `window`."""
+
+WINDOW_SECONDS = "window_seconds"
+"""The field that says how long the window really was."""
+
+_TEXT_LIMIT = 32_000  # InfluxDB refuses a text of 64 KiB or more
+_TAG_LIMIT = 1_000
+_NANOSECONDS = 1_000_000_000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+_TAG_SPECIAL = re.compile(r"([,= ])")
+
+
+def window_lines(
+    window: Window, texts: Mapping[Key, Mapping[str, str]] | None = None
+) -> list[bytes]:
+    """One line for each subject of a window; `texts` are told beside the row's own."""
+    more = texts or {}
+    return [
+        row_line(window, key, row, more.get(key, {}))
+        for key, row in window.rows.items()
+        if row.values or row.texts
+    ]
+
+
+def row_line(window: Window, key: Key, row: Row, texts: Mapping[str, str]) -> bytes:
+    """One subject of a window."""
+    declared = family(key[0])
+    tags = {"host": window.host, "window": TIER_TAGS.get(window.tier, f"{window.tier}s")}
+    tags.update(zip(declared.tags, key[1:], strict=True))
+    said = {**row.texts, **texts}
+    tags.update({name: said[name] for name in declared.labels if name in said})
+    fields = [
+        *_numbers({WINDOW_SECONDS: float(window.seconds)}),
+        *_numbers(row.values),
+        *_strings({n: said[n] for n in declared.texts if n in said and n not in declared.labels}),
+    ]
+    return _line(key[0], tags, fields, window.start * _NANOSECONDS)
+
+
+def event_line(event: Event) -> bytes:
+    """One event. Its sequence is in the last digits of its time, so that no two share a point."""
+    sequence = event.sequence or 0
+    tags = {"host": event.host, "kind": event.kind}
+    if event.rule is not None:
+        tags["rule"] = event.rule
+    if event.gpu_uuid is not None:
+        tags["gpu_uuid"] = event.gpu_uuid
+    numbers = {} if event.raised is None else {"raised": float(event.raised)}
+    strings = {"text": event.text, "severity": event.severity.value}
+    if event.attributes:
+        strings["attributes"] = json.dumps(dict(event.attributes), ensure_ascii=False)
+    fields = [f"sequence={sequence}i", *_numbers(numbers), *_strings(strings)]
+    microseconds = math.floor(event.time * 1e6)
+    return _line("event", tags, fields, microseconds * 1000 + sequence % 1000)
+
+
+def inventory_line(time: float, host: str, document: Mapping[str, Any]) -> bytes:
+    """What a server is, as one JSON text."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode("utf-8", "backslashreplace")) > _TEXT_LIMIT:  # no half JSON
+        text = json.dumps({"host": host, "error": "the inventory is too long for one field"})
+    return _line(
+        "inventory", {"host": host}, _strings({"document": text}), math.floor(time) * _NANOSECONDS
+    )
+
+
+def _line(measurement: str, tags: Mapping[str, str], fields: Iterable[str], time: int) -> bytes:
+    named = sorted((n, t) for n, v in tags.items() if (t := tag_value(v)))
+    head = ",".join([measurement, *(f"{name}={text}" for name, text in named)])
+    return f"{head} {','.join(fields)} {time}".encode()
+
+
+def _numbers(values: Mapping[str, float]) -> Iterable[str]:
+    for name, value in values.items():
+        if not math.isfinite(value):
+            continue  # no number of the protocol's
+        if name.endswith("_count"):
+            yield f"{name}={int(value)}i"
+        else:
+            yield f"{name}={float(value)!r}"
+
+
+def _strings(values: Mapping[str, str]) -> Iterable[str]:
+    for name, value in values.items():
+        text = _clean(value)[:_TEXT_LIMIT].replace("\\", "\\\\").replace('"', '\\"')
+        yield f'{name}="{text}"'
+
+
+def tag_value(text: str) -> str:
+    """A tag's value, escaped; empty where nothing can be said, which the protocol has no way of."""
+    # A backslash before the separator that follows would swallow it: none may be the last.
+    clean = _clean(text)[:_TAG_LIMIT].strip(" ").rstrip("\\")
+    return _TAG_SPECIAL.sub(r"\\\1", clean)
+
+
+def _clean(text: str) -> str:
+    """Text without line breaks and control characters, and with odd bytes made visible."""
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _CONTROL.sub(" ", text)
+
+
+__all__ = [
+    "TIER_TAGS",
+    "WINDOW_SECONDS",
+    "event_line",
+    "inventory_line",
+    "row_line",
+    "tag_value",
+    "window_lines",
+]
