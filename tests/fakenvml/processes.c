@@ -1,6 +1,6 @@
 /* Processes on the GPUs, samples of the past, and events. */
 #include "fakenvml.h"
-/* Some drivers of the 535 series answered with entries of 32 bytes to callers that knew 24:
+/* Some drivers of the 535 series answered the third version with entries of 32 bytes, not 24:
  * `proc_stride=32` does so, within the caller's buffer. */
 static void put_proc(void *o, u32 cap, u32 k, int ver, int stride, fk_proc2 p) {
     if (ver == 1) {
@@ -23,7 +23,7 @@ static int procs(struct dev *d, u32 *n, void *o, char type, int ver) {
         struct proc *p = &d->procs[i];
         if (p->type != type) continue;
         u64 m = p->mem_mib < 0 ? ~0ULL : (u64)(p->mem_mib * MIB);
-        put_proc(o, cap, k++, ver, d->proc_stride, (fk_proc2){p->pid, m, ~0u, ~0u});
+        put_proc(o, cap, k++, ver, ver == 3 ? d->proc_stride : 0, (fk_proc2){p->pid, m, ~0u, ~0u});
     }
     return OK;
 }

@@ -1,0 +1,291 @@
+"""The one module that calls NVML: a child process, asked over a pipe.
+
+``python -m agent.nvml_child [MARK PARENT]`` reads one JSON object a line and answers each with
+one. NVML has no other place in the agent, since pynvml never unloads its library, a driver may
+crash its caller, and a call may never return. MARK is a descriptor of shared memory where the
+child leaves which GPU it asks for what; PARENT is the process whose end is also its own.
+
+Requests: ``open`` (load, list the GPUs, read what does not change), ``tick`` (this second's
+readings of all GPUs; what changes seldom and the processes in turns), ``probe`` (does this one GPU
+answer?), ``close``. Each answer holds what was asked for, or ``gone`` with a reason where the
+driver cannot be used; the child then ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+import signal
+import sys
+import time
+
+import pynvml
+
+from agent.nvml_device import Device
+from agent.nvml_driver import MARK_BYTES, Driver, DriverGone
+from agent.nvml_facts import Processes, device_facts, nvlink_peers, system_facts
+from agent.nvml_fields import Settings
+from agent.probe import ReadingFailed, Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, BinaryIO
+
+TURN = 5
+"""Ticks between two readings of what changes seldom and of the processes; each GPU has its turn in
+another tick."""
+FIRST_RETRY, LAST_RETRY = 1.0, 60.0
+"""Seconds before a lost GPU is asked for again, doubled each time."""
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class Slot:
+    """One GPU of the list, whether it answers or not."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.uuid: str | None = None
+        self.name: str | None = None
+        self.device: Device | None = None
+        self.processes: Processes
+        self.error: str | None = None
+        self.retry_at = 0.0
+        self.retry_after = FIRST_RETRY
+        self.told: dict[str, Any] = {}
+        self.rows = 0
+
+    def lose(self, reason: str, now: float) -> None:
+        """Drop the handle: it must not be used again."""
+        if self.device is not None:
+            self.device.close()
+        self.device = None
+        self.error = reason
+        self.retry_at = now + self.retry_after
+        self.retry_after = min(self.retry_after * 2, LAST_RETRY)
+
+    def who(self) -> dict[str, Any]:
+        """What identifies it, as far as it is known."""
+        known = {"index": self.index, "uuid": self.uuid, "name": self.name}
+        return {key: value for key, value in known.items() if value is not None}
+
+
+class Session:
+    """NVML, opened: the GPUs in the driver's order."""
+
+    def __init__(self, driver: Driver, settings: Settings, leave_out: Iterable[int] = ()) -> None:
+        self.driver = driver
+        self.settings = settings
+        self.ticks = 0
+        left_out = frozenset(leave_out)
+        self.count = driver.number(-1, "nvmlDeviceGetCount_v2")
+        self.slots = [Slot(index) for index in range(self.count) if index not in left_out]
+
+    def open(self, now: float) -> dict[str, Any]:
+        """Get a handle on each GPU, and what does not change."""
+        facts: dict[str, dict[str, Any]] = {}
+        for slot in self.slots:
+            facts_of = self._take(slot, now)
+            if slot.uuid is not None and facts_of is not None:
+                facts[slot.uuid] = facts_of
+        devices = [slot.device for slot in self.slots if slot.device is not None]
+        try:
+            for uuid, peers in nvlink_peers(devices).items():
+                facts[uuid]["nvlink_peers"] = peers
+        except ReadingFailed:
+            pass  # a GPU was lost meanwhile: the next tick says so
+        return {
+            "system": system_facts(self.driver),
+            "count": self.count,
+            "gpus": [
+                {
+                    **slot.who(),
+                    **({} if slot.error is None else {"error": slot.error}),
+                    "facts": facts.get(slot.uuid or "", {}),
+                }
+                for slot in self.slots
+            ],
+        }
+
+    def _take(self, slot: Slot, now: float) -> dict[str, Any] | None:
+        """A handle by index, or by UUID once that is known; the facts of the GPU behind it."""
+        driver = self.driver
+        handle = driver.nvml.c_nvmlDevice_t()
+        reference = ctypes.byref(handle)
+        try:
+            if slot.uuid is None:
+                by_index = "nvmlDeviceGetHandleByIndex_v2"
+                driver.call(slot.index, by_index, ctypes.c_uint(slot.index), reference)
+                slot.uuid = driver.text(slot.index, "nvmlDeviceGetUUID", handle)
+            else:
+                by_uuid = "nvmlDeviceGetHandleByUUID"
+                driver.call(slot.index, by_uuid, slot.uuid.encode(), reference)
+            device = Device(driver, slot.index, slot.uuid, handle, self.settings)
+            try:
+                slot.name = driver.text(slot.index, "nvmlDeviceGetName", handle)
+            except ReadingFailed as failure:
+                if failure.trouble is Trouble.LOST:
+                    raise
+            device.find_ceiling()
+            device.read_slowly()
+            facts = device_facts(device)
+        except ReadingFailed as failure:
+            slot.lose(failure.reason, now)
+            return None
+        slot.device, slot.processes, slot.error = device, Processes(device), None
+        slot.told, slot.rows = {}, 0
+        return facts
+
+    def tick(self, now: float) -> dict[str, Any]:
+        """This tick's readings of every GPU that is not left out."""
+        self.ticks += 1
+        answer: dict[str, Any] = {"gpus": [self._row(slot, now) for slot in self.slots]}
+        if self.ticks % TURN == 0:
+            count = self.driver.number(-1, "nvmlDeviceGetCount_v2")
+            if count != self.count:
+                answer["count"] = count
+        return answer
+
+    def _row(self, slot: Slot, now: float) -> dict[str, Any]:
+        if slot.device is None and now >= slot.retry_at:
+            self._take(slot, now)
+        device = slot.device
+        if device is None:
+            return {**slot.who(), "error": slot.error, "lost": True}
+        processes = None
+        try:
+            values = device.read(now)
+            # The first two ticks bring everything, for those who ask twice and go.
+            if (self.ticks + slot.index) % TURN == 0 or slot.rows < 2:
+                device.read_slowly()
+                processes = slot.processes.read()
+                slot.index = device.index = device.number("nvmlDeviceGetIndex")
+        except ReadingFailed as failure:
+            if failure.trouble is not Trouble.LOST:
+                return {**slot.who(), "error": failure.reason}
+            slot.lose(failure.reason, now)
+            return {**slot.who(), "error": failure.reason, "lost": True}
+        slot.retry_after = FIRST_RETRY
+        slot.rows += 1
+        row: dict[str, Any] = {"uuid": device.uuid, "values": values}
+        self._tell(slot, row, "index", slot.index)
+        self._tell(slot, row, "name", slot.name)
+        self._tell(slot, row, "texts", device.texts)
+        self._tell(slot, row, "unavailable", device.unavailable())
+        if processes is not None:
+            row["processes"] = processes
+            row["processes_unavailable"] = slot.processes.unavailable
+        self._tell(slot, row, "dropped_total", device.dropped_total)
+        self._tell(slot, row, "errors_total", device.errors_total)
+        return row
+
+    @staticmethod
+    def _tell(slot: Slot, row: dict[str, Any], key: str, value: Any) -> None:
+        """Put it into the row if it is not what was told before."""
+        if slot.told.get(key) != value:
+            slot.told[key] = dict(value) if isinstance(value, dict) else value
+            row[key] = value
+
+
+def probe(driver: Driver, index: int | None, uuid: str | None) -> dict[str, Any]:
+    """Whether one GPU answers, and under which UUID it is listed at `index`.
+
+    Asked of a child of its own, since the question itself may hang or crash.
+    """
+    nvml, handle, mark = driver.nvml, driver.nvml.c_nvmlDevice_t(), -1 if index is None else index
+    reference = ctypes.byref(handle)
+    try:
+        if index is not None:
+            at = ctypes.c_uint(index)
+            driver.call(mark, "nvmlDeviceGetHandleByIndex_v2", at, reference)
+        elif uuid is not None:
+            driver.call(mark, "nvmlDeviceGetHandleByUUID", uuid.encode(), reference)
+        found = driver.text(mark, "nvmlDeviceGetUUID", handle)
+        device = Device(driver, mark, found, handle, Settings())
+        device.read_slowly()
+        device.read(time.monotonic())
+        if device.errors_total:
+            return {"uuid": found, "error": next(iter(device.unavailable().values()))}
+        Processes(device).read()
+    except ReadingFailed as failure:
+        code = nvml.NVML_ERROR_INVALID_ARGUMENT
+        reason = failure.reason
+        absent = index is not None and reason == driver.describe(code)
+        return {"error": "the driver does not list it" if absent else reason}
+    return {"uuid": found}
+
+
+class Child:
+    """Answers one request after another."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._session: Session | None = None
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one request. Raises DriverGone."""
+        now = request.get("now")
+        if now is None:
+            now = time.monotonic()
+        match request["op"]:
+            case "open":
+                self._driver.start()
+                settings = Settings(request["deadline"], request["throughput_interval"])
+                self._session = Session(self._driver, settings, request.get("leave_out", ()))
+                return self._session.open(now)
+            case "probe":
+                self._driver.start()
+                return probe(self._driver, request.get("index"), request.get("uuid"))
+            case "tick" if self._session is not None:
+                return self._session.tick(now)
+        raise ValueError(f"{request['op']} is not understood here")
+
+    def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        """Until the requests end, `close`, or the driver is gone."""
+        for line in requests:
+            request = json.loads(line)
+            if request["op"] == "close":
+                return
+            gone = False
+            try:
+                answer = self.answer(request)
+            except DriverGone as error:
+                answer, gone = {"gone": error.reason, "code": error.code}, True
+            except ReadingFailed as error:  # of the driver as a whole, as for the number of GPUs
+                answer, gone = {"gone": error.reason, "code": 0}, True
+            self._driver.idle()
+            answers.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+            answers.flush()
+            if gone:
+                return
+
+
+def main(arguments: list[str]) -> None:
+    """Serve on the standard streams; ends without any of Python's shutdown."""
+    # The parent ends us, by closing the pipe or by a kill, so that it sees no crash on Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    mark = None
+    if arguments:
+        descriptor, parent = int(arguments[0]), int(arguments[1])
+        # A call that never returns would keep us from seeing the end of the pipe.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+        mark = mmap.mmap(descriptor, MARK_BYTES)
+        os.close(descriptor)
+    # What the driver's library prints must not get among the answers.
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        try:
+            Child(Driver(pynvml, mark)).serve(sys.stdin.buffer, answers)
+        except BrokenPipeError:
+            pass
+        # A thread may hang in the driver: nothing waits for it.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,318 @@
+"""The readings of one GPU: one call for many fields, and a few calls for the rest."""
+
+from __future__ import annotations
+
+import ctypes
+
+from agent.nvml_driver import Driver, available, plain
+from agent.nvml_fields import Fields, Settings, Throughput
+from agent.nvml_rates import ByteRate, NarrowCounter, TimeShare, pcie_ceiling
+from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ALL_LINKS = 0xFFFFFFFF
+"""Scope of a field that sums over all NVLinks (nvml.h, NVML_FI_DEV_NVLINK_*)."""
+
+
+class Device:
+    """One GPU under its handle.
+
+    `uuid` and `handle` belong together: a handle is never used once the GPU was lost, a new one
+    is asked for by UUID.
+    """
+
+    def __init__(
+        self, driver: Driver, index: int, uuid: str, handle: object, settings: Settings
+    ) -> None:
+        self.driver = driver
+        self.index = index
+        self.uuid = uuid
+        self.handle = handle
+        self.settings = settings
+        self.name: str | None = None
+        self.texts: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
+        """Why a metric is absent although its probe answers."""
+        self.dropped_total: dict[str, int] = {}
+        """Values that no card can have, by metric."""
+        self.ceiling: float | None = None
+        self.now = 0.0
+        nvml = driver.nvml
+        self._byref = ctypes.byref
+        self._uint = ctypes.c_uint()
+        self._uint_ref = ctypes.byref(self._uint)
+        self._long = ctypes.c_ulonglong()
+        self._utilization_buffer = plain(nvml.c_nvmlUtilization_t)()
+        self._memory_buffer = plain(nvml.c_nvmlMemory_v2_t)()
+        self._memory_v1_buffer = plain(nvml.c_nvmlMemory_t)()
+        self._throughput: Throughput | None = None
+        self._rates = {name: ByteRate() for name in ("tx", "rx", "nvlink_tx", "nvlink_rx")}
+        self._shares = {name: TimeShare() for name in ("sw", "hw", "brake", "cap")}
+        self._energy = nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION
+        self._power = nvml.NVML_FI_DEV_POWER_AVERAGE
+        self._pcie = (nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES)
+        self._throttle = (
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP,
+        )
+        self._nvlink = (
+            nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
+            nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX,
+        )
+        self.fields = Fields(
+            self,
+            (self._energy, self._power, *self._pcie, *self._throttle, *self._nvlink),
+            {field: ALL_LINKS for field in self._nvlink},
+        )
+        self.every_tick = ProbeSet(
+            (
+                Probe(("utilization_ratio", "memory_utilization_ratio"), self._utilization),
+                Probe(
+                    ("memory_used_bytes", "memory_total_bytes", "memory_reserved_bytes"),
+                    self._memory_v2,
+                    self._memory_v1,
+                ),
+                Probe(("power_watts",), self._power_average, self._power_usage),
+                Probe(("energy_joules_total",), self._energy_field, self._energy_call),
+                Probe(("temperature_celsius",), self._temperature, self._temperature_versioned),
+                Probe(("sm_clock_hertz",), self._sm_clock),
+                Probe(("memory_clock_hertz",), self._memory_clock),
+                Probe(
+                    ("pcie_tx_bytes_per_second", "pcie_rx_bytes_per_second"),
+                    self._pcie_counters,
+                    self._pcie_throughput,
+                ),
+                Probe(
+                    ("throttle_thermal_ratio", "throttle_power_ratio", "throttle_power_cap_ratio"),
+                    self._throttle_times,
+                    self._throttle_reasons,
+                ),
+                Probe(
+                    ("nvlink_tx_bytes_per_second", "nvlink_rx_bytes_per_second"), self._nvlink_bytes
+                ),
+            )
+        )
+        self.slowly = ProbeSet(
+            (
+                Probe(("power_limit_watts",), self._power_limit),
+                Probe(("pcie_link_generation",), self._link_generation),
+                Probe(("pcie_link_width",), self._link_width),
+            )
+        )
+        self.slow_values: dict[str, float] = {}
+
+    def call(self, name: str, *arguments: object) -> None:
+        self.driver.call(self.index, name, self.handle, *arguments)
+
+    def number(self, name: str, *arguments: object) -> int:
+        """A 32-bit number, in a buffer that is kept."""
+        self.driver.call(self.index, name, self.handle, *arguments, self._uint_ref)
+        return available(self._uint.value, 32)
+
+    def read(self, now: float) -> dict[str, float]:
+        """The readings of a tick at `now`, seconds that never step.
+
+        Raises ReadingFailed for a GPU that is lost or answers nothing, DriverGone for a driver
+        that is gone.
+        """
+        self.now = now
+        self.fields.refresh()
+        values = self.every_tick.read()
+        if not values:
+            reasons = self.every_tick.unavailable().values()
+            raise ReadingFailed(Trouble.TRANSIENT, next(iter(reasons), "it answers nothing"))
+        values.update(self.slow_values)
+        return values
+
+    def read_slowly(self) -> None:
+        """Refresh what changes seldom. Raises as `read` does."""
+        self.slow_values = self.slowly.read()
+
+    def memory_total(self) -> int | None:
+        """Bytes of device memory by the last reading."""
+        return self._memory_buffer.total or self._memory_v1_buffer.total or None
+
+    def unavailable(self) -> dict[str, str]:
+        """Absent metrics with their reasons."""
+        return {**self.notes, **self.every_tick.unavailable(), **self.slowly.unavailable()}
+
+    @property
+    def errors_total(self) -> int:
+        """Readings that failed and were tried again."""
+        return self.every_tick.errors_total + self.slowly.errors_total
+
+    def _keep_ratio(self, values: dict[str, float], metric: str, percent: int) -> None:
+        if 0 <= percent <= 100:
+            values[metric] = percent / 100
+        else:
+            self.drop(metric)
+
+    def drop(self, metric: str) -> None:
+        """Count a value that no card can have."""
+        self.dropped_total[metric] = self.dropped_total.get(metric, 0) + 1
+
+    def _utilization(self, values: dict[str, float]) -> None:
+        buffer = self._utilization_buffer
+        self.call("nvmlDeviceGetUtilizationRates", self._byref(buffer))
+        self._keep_ratio(values, "utilization_ratio", buffer.gpu)
+        self._keep_ratio(values, "memory_utilization_ratio", buffer.memory)
+
+    def _memory_v2(self, values: dict[str, float]) -> None:
+        buffer = self._memory_buffer
+        buffer.version = self.driver.nvml.nvmlMemory_v2
+        try:
+            self.call("nvmlDeviceGetMemoryInfo_v2", self._byref(buffer))
+        except ReadingFailed as failure:
+            if failure.trouble is Trouble.TRANSIENT and "memory_api" not in self.texts:
+                # Some drivers answer "unknown error" to a version that they do not know.
+                raise ReadingFailed(Trouble.PERMANENT, failure.reason) from None
+            raise
+        self.texts["memory_api"] = "v2"
+        self._keep_memory(values, buffer)
+        values["memory_reserved_bytes"] = buffer.reserved
+
+    def _memory_v1(self, values: dict[str, float]) -> None:
+        buffer = self._memory_v1_buffer
+        self.call("nvmlDeviceGetMemoryInfo", self._byref(buffer))
+        self.texts["memory_api"] = "v1"
+        self.notes["memory_reserved_bytes"] = "this driver counts it as used memory"
+        self._keep_memory(values, buffer)
+
+    def _keep_memory(self, values: dict[str, float], buffer: Any) -> None:
+        total, used = available(buffer.total, 64), available(buffer.used, 64)
+        if used > total:
+            self.drop("memory_used_bytes")
+            return
+        values["memory_used_bytes"] = used
+        values["memory_total_bytes"] = total
+
+    def _power_average(self, values: dict[str, float]) -> None:
+        milliwatts = self.fields.value(self._power)
+        if not milliwatts:
+            raise ReadingFailed(Trouble.PERMANENT, "the driver answers 0 W")
+        values["power_watts"] = milliwatts / 1000
+
+    def _power_usage(self, values: dict[str, float]) -> None:
+        values["power_watts"] = self.number("nvmlDeviceGetPowerUsage") / 1000
+
+    def _energy_field(self, values: dict[str, float]) -> None:
+        values["energy_joules_total"] = self.fields.value(self._energy) / 1000
+
+    def _energy_call(self, values: dict[str, float]) -> None:
+        self.call("nvmlDeviceGetTotalEnergyConsumption", self._byref(self._long))
+        values["energy_joules_total"] = available(self._long.value, 64) / 1000
+
+    def _temperature(self, values: dict[str, float]) -> None:
+        celsius = self.number("nvmlDeviceGetTemperature", self.driver.nvml.NVML_TEMPERATURE_GPU)
+        values["temperature_celsius"] = celsius
+
+    def _temperature_versioned(self, values: dict[str, float]) -> None:
+        nvml = self.driver.nvml
+        buffer = nvml.c_nvmlTemperature_v1_t()
+        buffer.version = nvml.nvmlTemperature_v1
+        buffer.sensorType = nvml.NVML_TEMPERATURE_GPU
+        self.call("nvmlDeviceGetTemperatureV", self._byref(buffer))
+        values["temperature_celsius"] = buffer.temperature
+
+    def _sm_clock(self, values: dict[str, float]) -> None:
+        kind = self.driver.nvml.NVML_CLOCK_SM
+        values["sm_clock_hertz"] = self.number("nvmlDeviceGetClockInfo", kind) * 1_000_000
+
+    def _memory_clock(self, values: dict[str, float]) -> None:
+        kind = self.driver.nvml.NVML_CLOCK_MEM
+        values["memory_clock_hertz"] = self.number("nvmlDeviceGetClockInfo", kind) * 1_000_000
+
+    def _pcie_counters(self, values: dict[str, float]) -> None:
+        counted = [(name, *self.fields.counter(f)) for name, f in zip(_PCIE, self._pcie)]
+        try:
+            for name, value, bits in counted:
+                rate = self._rates[name].add(value, bits, self.now, self.ceiling)
+                if rate is not None:
+                    values[f"pcie_{name}_bytes_per_second"] = rate
+        except NarrowCounter:
+            reason = "the byte counter is too narrow for this link"
+            raise ReadingFailed(Trouble.PERMANENT, reason) from None
+        for name in _PCIE:
+            if self._rates[name].dropped_total:
+                metric = f"pcie_{name}_bytes_per_second"
+                self.dropped_total[metric] = self._rates[name].dropped_total
+
+    def _pcie_throughput(self, values: dict[str, float]) -> None:
+        if self._throughput is None:
+            self._throughput = Throughput(self)
+        for name, rate in self._throughput.latest().items():
+            metric = f"pcie_{name}_bytes_per_second"
+            if self.ceiling is not None and rate > self.ceiling:
+                self.drop(metric)
+            else:
+                values[metric] = rate
+
+    def _throttle_times(self, values: dict[str, float]) -> None:
+        counted = [self.fields.counter(field)[0] for field in self._throttle]
+        software, hardware, brake, cap = (
+            share.add(value, self.now) for share, value in zip(self._shares.values(), counted)
+        )
+        if software is not None and hardware is not None:
+            values["throttle_thermal_ratio"] = max(software, hardware)
+        if brake is not None:
+            values["throttle_power_ratio"] = brake
+        if cap is not None:
+            values["throttle_power_cap_ratio"] = cap
+
+    def _throttle_reasons(self, values: dict[str, float]) -> None:
+        """Whether it is slowed at this instant: a window's mean is then the share of its ticks."""
+        nvml = self.driver.nvml
+        newer, older = (f"nvmlDeviceGetCurrentClocks{name}Reasons" for name in _REASONS)
+        known = self.driver.function(newer) is not None
+        self.call(newer if known else older, self._byref(self._long))
+        reasons = available(self._long.value, 64)
+        thermal = (
+            nvml.nvmlClocksEventReasonSwThermalSlowdown
+            | nvml.nvmlClocksEventReasonHwThermalSlowdown
+        )
+        values["throttle_thermal_ratio"] = float(bool(reasons & thermal))
+        brake = nvml.nvmlClocksEventReasonHwPowerBrakeSlowdown
+        values["throttle_power_ratio"] = float(bool(reasons & brake))
+        cap = nvml.nvmlClocksEventReasonSwPowerCap
+        values["throttle_power_cap_ratio"] = float(bool(reasons & cap))
+
+    def _nvlink_bytes(self, values: dict[str, float]) -> None:
+        for name, field in zip(("nvlink_tx", "nvlink_rx"), self._nvlink):
+            kibibytes, bits = self.fields.counter(field)
+            rate = self._rates[name].add(kibibytes, bits, self.now, None)
+            if rate is not None:
+                values[f"{name}_bytes_per_second"] = rate * 1024
+
+    def _power_limit(self, values: dict[str, float]) -> None:
+        values["power_limit_watts"] = self.number("nvmlDeviceGetEnforcedPowerLimit") / 1000
+
+    def _link_generation(self, values: dict[str, float]) -> None:
+        values["pcie_link_generation"] = self.number("nvmlDeviceGetCurrPcieLinkGeneration")
+
+    def _link_width(self, values: dict[str, float]) -> None:
+        values["pcie_link_width"] = self.number("nvmlDeviceGetCurrPcieLinkWidth")
+
+    def close(self) -> None:
+        """Let go of the handle."""
+        if self._throughput is not None:
+            self._throughput.stop()
+
+    def find_ceiling(self) -> None:
+        """What the link can carry at most; not known where the driver does not tell the link."""
+        try:
+            generation = self.number("nvmlDeviceGetMaxPcieLinkGeneration")
+            width = self.number("nvmlDeviceGetMaxPcieLinkWidth")
+        except ReadingFailed as failure:
+            if failure.trouble is Trouble.LOST:
+                raise
+            return
+        self.ceiling = pcie_ceiling(generation, width)
+
+
+_PCIE = ("tx", "rx")
+_REASONS = ("Event", "Throttle")
