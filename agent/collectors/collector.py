@@ -1,0 +1,67 @@
+"""What a collector is, what it is given, and rates from counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from agent.hostfs import HostFs
+from telemetry.window import Sample
+
+if TYPE_CHECKING:
+    from agent.nvml import NvmlClient
+
+HOST_KEY = ("host",)
+
+
+class Collector(Protocol):
+    """Reads one part of the machine into samples."""
+
+    name: str
+    every: float
+    """Seconds between two readings; `collect` is still called at each tick."""
+
+    def collect(self, now: float, sample: Sample) -> None:
+        """Adds rows and texts to the sample. `now` is monotonic time in seconds.
+
+        What cannot be read is left out and named by `unavailable`; nothing is raised for it.
+        """
+
+    def unavailable(self) -> dict[str, str]:
+        """Each metric (or `measurement SUBJECT metric`) that is absent, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What collectors read from. Without `nvml` there are no GPUs to ask."""
+
+    hostfs: HostFs = field(default_factory=HostFs)
+    nvml: NvmlClient | None = None
+    data_paths: tuple[str, ...] = ()
+
+
+class Counters:
+    """The last reading of some counters of one subject, which always come in the same order."""
+
+    __slots__ = ("_time", "_values")
+
+    def __init__(self) -> None:
+        self._values: tuple[int, ...] | None = None
+        self._time = 0.0
+
+    def advance(self, values: tuple[int, ...], now: float) -> tuple[float, list[int | None]] | None:
+        """Seconds since the last reading, and what each counter grew by.
+
+        None at the first reading. A counter that fell (a wrap at 32 bits, a device that came
+        back) starts anew: None in its place.
+        """
+        before, elapsed = self._values, now - self._time
+        self._values, self._time = values, now
+        if before is None or elapsed <= 0 or len(before) != len(values):
+            return None
+        pairs = zip(values, before, strict=True)
+        return elapsed, [new - old if new >= old else None for new, old in pairs]
+
+    def restart(self) -> None:
+        """Forgets the last reading, so that no rate spans a time in which nothing was read."""
+        self._values = None

@@ -1,0 +1,85 @@
+"""Host memory, swap and faults."""
+
+from __future__ import annotations
+
+import os
+
+from agent.collectors.collector import HOST_KEY, Counters, Sources
+from agent.hostfs import number_after
+from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
+from telemetry.window import Sample
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_KIB = 1024
+
+
+class MemoryCollector:
+    """Levels from /proc/meminfo and rates from /proc/vmstat (man 5 proc_meminfo, proc_vmstat).
+
+    Memory in use is the total less what the kernel calls available: page cache that can be given
+    back at once is not in use.
+    """
+
+    name = "memory"
+    every = 1.0
+
+    def __init__(self, sources: Sources) -> None:
+        self._meminfo = sources.hostfs.kept("/proc/meminfo")
+        self._vmstat = sources.hostfs.kept("/proc/vmstat")
+        self._counts = Counters()
+        self._now = 0.0
+        self._text = b""
+        self._probes = ProbeSet(
+            (
+                Probe(("memory_total_bytes",), self._read_total),
+                Probe(("memory_used_bytes",), self._read_used),
+                Probe(("swap_used_bytes",), self._read_swap),
+                Probe(("swap_in_bytes_per_second", "major_faults_per_second"), self._read_rates),
+            )
+        )
+
+    def collect(self, now: float, sample: Sample) -> None:
+        self._now = now
+        values = self._probes.read()
+        if values:
+            sample.rows.setdefault(HOST_KEY, {}).update(values)
+
+    def unavailable(self) -> dict[str, str]:
+        return self._probes.unavailable()
+
+    def _read_total(self, values: dict[str, float]) -> None:
+        self._text = b""
+        self._text = self._meminfo.read()
+        values["memory_total_bytes"] = self._bytes(b"MemTotal:")
+
+    def _read_used(self, values: dict[str, float]) -> None:
+        values["memory_used_bytes"] = self._bytes(b"MemTotal:") - self._bytes(b"MemAvailable:")
+
+    def _read_swap(self, values: dict[str, float]) -> None:
+        values["swap_used_bytes"] = self._bytes(b"SwapTotal:") - self._bytes(b"SwapFree:")
+
+    def _bytes(self, label: bytes) -> float:
+        if not self._text:
+            raise ReadingFailed(Trouble.TRANSIENT, "/proc/meminfo could not be read")
+        kib = number_after(self._text, label)
+        if kib is None:
+            raise ReadingFailed(
+                Trouble.PERMANENT, f"this kernel's /proc/meminfo has no {label.decode()[:-1]}"
+            )
+        return float(kib * _KIB)
+
+    def _read_rates(self, values: dict[str, float]) -> None:
+        text = self._vmstat.read()
+        swapped = number_after(text, b"\npswpin ")
+        faults = number_after(text, b"\npgmajfault ")
+        # A kernel without swap has no pswpin: then nothing can come back from swap.
+        if faults is None:
+            raise ReadingFailed(Trouble.PERMANENT, "this kernel's /proc/vmstat has no pgmajfault")
+        grown = self._counts.advance((swapped or 0, faults), self._now)
+        if grown is None:
+            return
+        elapsed, (pages, majors) = grown
+        if pages is not None and swapped is not None:
+            values["swap_in_bytes_per_second"] = pages * _PAGE_BYTES / elapsed
+        if majors is not None:
+            values["major_faults_per_second"] = majors / elapsed
