@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Protocol
 
-from advisor.commands import config
+from advisor.commands import check, config, profiles
 
 
 class Command(Protocol):
@@ -19,4 +19,4 @@ class Command(Protocol):
         """Adds the command's parser, with `func` set to what runs it."""
 
 
-COMMANDS: tuple[Command, ...] = (config,)
+COMMANDS: tuple[Command, ...] = (check, profiles, config)

@@ -60,6 +60,7 @@ class Case:
     phases: Mapping[Phase, float] = field(default_factory=dict)
     demands: tuple[JobDemand, ...] = ()
     parameters: tuple[float, ...] = ()
+    precisions: frozenset[str] = frozenset()
 
     @property
     def host(self) -> str:

@@ -30,7 +30,7 @@ def _physical(case: Case, opinion: Opinion) -> Opinion:
     if opinion.rule != _BF16 or opinion.verdict is not Verdict.UNDER:
         return opinion
     advice = say("Run this work on Ampere or later, or in FP16.")
-    if not _works_in_bf16(case):
+    if "bf16" not in case.precisions:
         return replace(opinion, verdict=Verdict.ADVICE, recommendation=advice)
     return replace(
         opinion,
@@ -39,13 +39,6 @@ def _physical(case: Case, opinion: Opinion) -> Opinion:
         confidence=case.thresholds.number("confidence", "physical"),
         recommendation=advice,
     )
-
-
-def _works_in_bf16(case: Case) -> bool:
-    if any(w.precision == "bf16" for w in case.inventory.workloads):
-        return True
-    timelines = [] if case.observations is None else case.observations.gpus.values()
-    return any(s.precision == "bf16" for t in timelines for s in t.segments)
 
 
 def _costly_for_inference(case: Case) -> list[Opinion]:

@@ -1,0 +1,21 @@
+"""What a server is judged by, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.profiles import Profiles
+from advisor.sizing.thresholds import Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """The documented rules and the thresholds of sizing."""
+
+    profiles: Profiles
+    thresholds: Thresholds
+
+    @classmethod
+    def load(cls) -> Rulebook:
+        """Those that Talla ships."""
+        return cls(Profiles.load(), Thresholds.load())
