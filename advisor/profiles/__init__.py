@@ -39,7 +39,8 @@ class Rule:
     `quantity` is a name of `advisor.sizing.quantities`; a rule without one is kept as text.
     `tolerance` is the share by which the value may be missed (marketed against usable sizes).
     `when_*` narrow the rule to jobs of a size; an unknown size means that the rule abstains.
-    `breach` is what a breach means: under, over or advice.
+    `breach` is what a breach means: under, over or advice. Of rules that say the same of one
+    dimension, that of the lowest `precedence` decides.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Rule:
     when_parameters_at_least: float | None = None
     when_parameters_at_most: float | None = None
     when_job_gpus_at_least: int | None = None
+    precedence: int = 5
     note: str | None = None
 
     def applies_to(self, phase: Phase) -> bool:

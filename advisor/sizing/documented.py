@@ -9,14 +9,6 @@ from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion
 from advisor.sizing.quantities import QUANTITIES
 
-_ASKED = {
-    ">=": say("at least"),
-    ">": say("more than"),
-    "<=": say("at most"),
-    "<": say("less than"),
-    "==": say("exactly"),
-}
-
 
 def opinions(case: Case, dimension: Dimension) -> list[Opinion]:
     """One opinion for each documented rule that can be checked on this server."""
@@ -48,8 +40,6 @@ def _concerns(case: Case, rule: Rule) -> bool:
 
 
 def _opinion(case: Case, rule: Rule, value: float) -> Opinion:
-    assert rule.value is not None
-    assert rule.operator is not None
     assert rule.quantity is not None
     met = rule.met(value)
     verdict = Verdict.RIGHT if met else rule.breach
@@ -57,24 +47,19 @@ def _opinion(case: Case, rule: Rule, value: float) -> Opinion:
         verdict = Verdict.ADVICE
     confidence = "right" if met else "advice" if verdict is Verdict.ADVICE else "documented"
     template = (
-        "{have}, as documented ({asked} {wanted}: {says})"
+        "as documented ({says}): {have}"
         if met
-        else "{have}, below the documented profile ({asked} {wanted}: {says})"
+        else "below the documented profile ({says}): {have}"
         if rule.breach is Verdict.UNDER
-        else "{have}, where the guide advises {asked} {wanted}: {says}"
+        else "the guide advises {says}; here: {have}"
     )
     return Opinion(
         verdict,
         Basis.DOCUMENTED,
-        say(
-            template,
-            have=_amount(rule, value),
-            asked=_ASKED[rule.operator],
-            wanted=_amount(rule, rule.value),
-            says=say(rule.says),
-        ),
+        say(template, says=say(rule.says), have=_amount(rule, value)),
         case.thresholds.number("confidence", confidence),
         rule=rule.id,
+        precedence=rule.precedence,
         evidence=(Evidence(rule.quantity, "inventory", value, rule.value),),
     )
 

@@ -43,6 +43,7 @@ class Opinion:
     lost_ratio: float | None = None
     demand: Demand | None = None
     rules: tuple[str, ...] = ()
+    precedence: int = 5
 
 
 def settle(
@@ -54,7 +55,7 @@ def settle(
     """
     if not opinions:
         return abstention(case, dimension, otherwise)
-    best = min(opinions, key=lambda o: (_PRECEDENCE.index((o.verdict, o.basis)), -o.confidence))
+    best = min(opinions, key=_order)
     spoken = dict.fromkeys(
         rule for o in (best, *opinions) for rule in (o.rule, *o.rules) if rule is not None
     )
@@ -81,6 +82,11 @@ def settle(
         lost_ratio=None if best.lost_ratio is None else round(best.lost_ratio, 4),
         demand=best.demand,
     )
+
+
+def _order(opinion: Opinion) -> tuple[int, int, float]:
+    rank = _PRECEDENCE.index((opinion.verdict, opinion.basis))
+    return rank, opinion.precedence, -opinion.confidence
 
 
 def abstention(case: Case, dimension: Dimension, reason: Message) -> Finding:
