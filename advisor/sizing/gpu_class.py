@@ -11,12 +11,13 @@ from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
 
 _DIMENSION = Dimension.GPU_CLASS
-_BF16 = "R51"
+_RUN_ELSEWHERE = say("Run this work on Ampere or later, or in FP16.")
 
 
 def judge(case: Case) -> Finding:
     """Physical where BF16 work meets a card before Ampere; else what the guides advise."""
-    opinions = [_physical(case, o) for o in documented.opinions(case, _DIMENSION)]
+    opinions = [_advice(o) for o in documented.opinions(case, _DIMENSION)]
+    opinions += _no_bf16(case)
     opinions += _costly_for_inference(case)
     return settle(
         case,
@@ -26,19 +27,29 @@ def judge(case: Case) -> Finding:
     )
 
 
-def _physical(case: Case, opinion: Opinion) -> Opinion:
-    if opinion.rule != _BF16 or opinion.verdict is not Verdict.UNDER:
+def _advice(opinion: Opinion) -> Opinion:
+    """Without BF16 work in sight, a card that lacks BF16 is not yet at fault."""
+    if opinion.verdict is not Verdict.UNDER:
         return opinion
-    advice = say("Run this work on Ampere or later, or in FP16.")
-    if "bf16" not in case.precisions:
-        return replace(opinion, verdict=Verdict.ADVICE, recommendation=advice)
-    return replace(
-        opinion,
-        basis=Basis.PHYSICAL,
-        reason=say("the work is in BF16 and the cards have no BF16 instructions"),
-        confidence=case.thresholds.number("confidence", "physical"),
-        recommendation=advice,
-    )
+    return replace(opinion, verdict=Verdict.ADVICE, recommendation=_RUN_ELSEWHERE)
+
+
+def _no_bf16(case: Case) -> list[Opinion]:
+    rule = case.profiles.rule("R51")
+    value = documented.quantity(case, rule)
+    if "bf16" not in case.precisions or value is None or rule.met(value):
+        return []
+    return [
+        Opinion(
+            Verdict.UNDER,
+            Basis.PHYSICAL,
+            say("the work is in BF16 and the cards have no BF16 instructions"),
+            case.thresholds.number("confidence", "physical"),
+            rule=rule.id,
+            evidence=(Evidence("compute_capability", "inventory", value, rule.value),),
+            recommendation=_RUN_ELSEWHERE,
+        )
+    ]
 
 
 def _costly_for_inference(case: Case) -> list[Opinion]:

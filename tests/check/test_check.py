@@ -1,0 +1,46 @@
+"""Inventories and what the guides say of them: a new case is a new folder in `cases`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor import cli
+from advisor.check import check
+from advisor.finding import Dimension
+from advisor.inventories import read_file
+from advisor.rulebook import Rulebook
+
+CASES = sorted((Path(__file__).parent / "cases").iterdir())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_the_inventory_alone_gives_the_expected_findings(case: Path) -> None:
+    (inventory,) = read_file(case / "inventory.json").inventories
+    findings = {f.dimension.value: f for f in check(inventory, Rulebook.load())}
+    expected = json.loads((case / "expected.json").read_text())["findings"]
+    seen = {
+        name: [f.verdict.value, f.basis.value if f.basis else None, f.rule]
+        for name, f in findings.items()
+    }
+    assert {name: seen[name] for name in expected} == expected
+    assert set(findings) == {d.value for d in Dimension}, "every dimension has its row"
+
+
+def test_the_command_prints_the_documented_shape(capsys: pytest.CaptureFixture[str]) -> None:
+    case = next(c for c in CASES if c.name == "bf16_on_v100")
+    assert cli.main(["check", "--inventory", str(case / "inventory.json"), "--json"]) == 0
+    overall, *rows = json.loads(capsys.readouterr().out)
+    assert overall["dimension"] == "overall"
+    assert overall["rule"] == "R51"
+    assert overall["evidence"] == [
+        {
+            "metric": "compute_capability",
+            "statistic": "inventory",
+            "value": 7.0,
+            "threshold": 8.0,
+        }
+    ]
+    assert all({"host", "scope", "verdict", "reason", "confidence"} <= set(r) for r in rows)
