@@ -13,6 +13,7 @@ driver cannot be used; the child then ends.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import mmap
@@ -54,6 +55,7 @@ class Slot:
         self.error: str | None = None
         self.retry_at = 0.0
         self.retry_after = FIRST_RETRY
+        self.facts: dict[str, Any] = {}
         self.told: dict[str, Any] = {}
         self.rows = 0
 
@@ -85,31 +87,21 @@ class Session:
 
     def open(self, now: float) -> dict[str, Any]:
         """Get a handle on each GPU, and what does not change."""
-        facts: dict[str, dict[str, Any]] = {}
         for slot in self.slots:
-            facts_of = self._take(slot, now)
-            if slot.uuid is not None and facts_of is not None:
-                facts[slot.uuid] = facts_of
+            self._take(slot, now)
         devices = [slot.device for slot in self.slots if slot.device is not None]
-        try:
-            for uuid, peers in nvlink_peers(devices).items():
-                facts[uuid]["nvlink_peers"] = peers
-        except ReadingFailed:
-            pass  # a GPU was lost meanwhile: the next tick says so
+        with contextlib.suppress(ReadingFailed):  # a GPU lost meanwhile: the next tick says so
+            peers = nvlink_peers(devices)
+            for slot in self.slots:
+                if slot.uuid in peers:
+                    slot.facts["nvlink_peers"] = peers[slot.uuid]
         return {
             "system": system_facts(self.driver),
             "count": self.count,
-            "gpus": [
-                {
-                    **slot.who(),
-                    **({} if slot.error is None else {"error": slot.error}),
-                    "facts": facts.get(slot.uuid or "", {}),
-                }
-                for slot in self.slots
-            ],
+            "gpus": [slot.who() for slot in self.slots],
         }
 
-    def _take(self, slot: Slot, now: float) -> dict[str, Any] | None:
+    def _take(self, slot: Slot, now: float) -> None:
         """A handle by index, or by UUID once that is known; the facts of the GPU behind it."""
         driver = self.driver
         handle = driver.nvml.c_nvmlDevice_t()
@@ -130,13 +122,12 @@ class Session:
                     raise
             device.find_ceiling()
             device.read_slowly()
-            facts = device_facts(device)
+            slot.facts = device_facts(device)
         except ReadingFailed as failure:
             slot.lose(failure.reason, now)
-            return None
+            return
         slot.device, slot.processes, slot.error = device, Processes(device), None
         slot.told, slot.rows = {}, 0
-        return facts
 
     def tick(self, now: float) -> dict[str, Any]:
         """This tick's readings of every GPU that is not left out."""
@@ -172,6 +163,7 @@ class Session:
         row: dict[str, Any] = {"uuid": device.uuid, "values": values}
         self._tell(slot, row, "index", slot.index)
         self._tell(slot, row, "name", slot.name)
+        self._tell(slot, row, "facts", slot.facts)
         self._tell(slot, row, "texts", device.texts)
         self._tell(slot, row, "unavailable", device.unavailable())
         if processes is not None:
@@ -279,10 +271,8 @@ def main(arguments: list[str]) -> None:
     # What the driver's library prints must not get among the answers.
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
-        try:
+        with contextlib.suppress(BrokenPipeError):
             Child(Driver(pynvml, mark)).serve(sys.stdin.buffer, answers)
-        except BrokenPipeError:
-            pass
         # A thread may hang in the driver: nothing waits for it.
         os._exit(0)
 

@@ -50,10 +50,13 @@ class Device:
         self._memory_v1_buffer = plain(nvml.c_nvmlMemory_t)()
         self._throughput: Throughput | None = None
         self._rates = {name: ByteRate() for name in ("tx", "rx", "nvlink_tx", "nvlink_rx")}
-        self._shares = {name: TimeShare() for name in ("sw", "hw", "brake", "cap")}
+        self._shares = [TimeShare() for _ in range(4)]  # in the order of _throttle
         self._energy = nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION
         self._power = nvml.NVML_FI_DEV_POWER_AVERAGE
-        self._pcie = (nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES)
+        self._pcie = (
+            ("tx", nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES),
+            ("rx", nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES),
+        )
         self._throttle = (
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
@@ -61,13 +64,14 @@ class Device:
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP,
         )
         self._nvlink = (
-            nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
-            nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX,
+            ("nvlink_tx", nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX),
+            ("nvlink_rx", nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX),
         )
+        links = [field for _, field in self._nvlink]
         self.fields = Fields(
             self,
-            (self._energy, self._power, *self._pcie, *self._throttle, *self._nvlink),
-            {field: ALL_LINKS for field in self._nvlink},
+            (self._energy, self._power, *(f for _, f in self._pcie), *self._throttle, *links),
+            dict.fromkeys(links, ALL_LINKS),
         )
         self.every_tick = ProbeSet(
             (
@@ -228,16 +232,16 @@ class Device:
         values["memory_clock_hertz"] = self.number("nvmlDeviceGetClockInfo", kind) * 1_000_000
 
     def _pcie_counters(self, values: dict[str, float]) -> None:
-        counted = [(name, *self.fields.counter(f)) for name, f in zip(_PCIE, self._pcie)]
+        counted = {name: self.fields.counter(field) for name, field in self._pcie}
         try:
-            for name, value, bits in counted:
+            for name, (value, bits) in counted.items():
                 rate = self._rates[name].add(value, bits, self.now, self.ceiling)
                 if rate is not None:
                     values[f"pcie_{name}_bytes_per_second"] = rate
         except NarrowCounter:
             reason = "the byte counter is too narrow for this link"
             raise ReadingFailed(Trouble.PERMANENT, reason) from None
-        for name in _PCIE:
+        for name in counted:
             if self._rates[name].dropped_total:
                 metric = f"pcie_{name}_bytes_per_second"
                 self.dropped_total[metric] = self._rates[name].dropped_total
@@ -253,9 +257,9 @@ class Device:
                 values[metric] = rate
 
     def _throttle_times(self, values: dict[str, float]) -> None:
-        counted = [self.fields.counter(field)[0] for field in self._throttle]
+        counted = [self.fields.value(field) for field in self._throttle]
         software, hardware, brake, cap = (
-            share.add(value, self.now) for share, value in zip(self._shares.values(), counted)
+            share.add(value, self.now) for share, value in zip(self._shares, counted, strict=True)
         )
         if software is not None and hardware is not None:
             values["throttle_thermal_ratio"] = max(software, hardware)
@@ -282,7 +286,7 @@ class Device:
         values["throttle_power_cap_ratio"] = float(bool(reasons & cap))
 
     def _nvlink_bytes(self, values: dict[str, float]) -> None:
-        for name, field in zip(("nvlink_tx", "nvlink_rx"), self._nvlink):
+        for name, field in self._nvlink:
             kibibytes, bits = self.fields.counter(field)
             rate = self._rates[name].add(kibibytes, bits, self.now, None)
             if rate is not None:
@@ -314,5 +318,4 @@ class Device:
         self.ceiling = pcie_ceiling(generation, width)
 
 
-_PCIE = ("tx", "rx")
 _REASONS = ("Event", "Throttle")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 
-from agent.probe import ReadingFailed, Trouble
+from agent.probe import ReadingFailed, SourceGone, Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _LOST = ("GPU_IS_LOST", "RESET_REQUIRED", "GPU_NOT_FOUND")
 _GONE = ("UNINITIALIZED", "DRIVER_NOT_LOADED", "LIBRARY_NOT_FOUND", "LIB_RM_VERSION_MISMATCH")
 
 
-class DriverGone(Exception):
+class DriverGone(SourceGone):
     """The library cannot be used at all: not here, no driver, or of another version.
 
     `code` is NVML's, 0 where there is none.

@@ -141,7 +141,6 @@ VERSIONS = ("_v3", "_v2")
 class Processes:
     """The processes of one GPU, and the share of the multiprocessors that each had."""
 
-
     def __init__(self, device: Device) -> None:
         self._device = device
         self._versions = {kind: VERSIONS for kind, _ in KINDS}

@@ -47,7 +47,7 @@ class Fields:
 
     def _ask(self, ids: tuple[int, ...]) -> None:
         array = (self._entry * len(ids))()
-        for entry, field in zip(array, ids):
+        for entry, field in zip(array, ids, strict=True):
             entry.fieldId, entry.scopeId = field, self._scopes.get(field, 0)
         self._array, self._count = array, ctypes.c_int(len(ids))
         self._entries = {field: array[i] for i, field in enumerate(ids)}

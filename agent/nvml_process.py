@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -45,7 +46,14 @@ class NvmlProcess:
             os.ftruncate(shared, MARK_BYTES)
             self._mark = mmap.mmap(shared, MARK_BYTES)
             # -P: a folder named `agent` where the user happens to stand is not ours.
-            command = [sys.executable, "-P", "-m", "agent.nvml_child", str(shared), str(os.getpid())]
+            command = [
+                sys.executable,
+                "-P",
+                "-m",
+                "agent.nvml_child",
+                str(shared),
+                str(os.getpid()),
+            ]
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -150,15 +158,15 @@ class NvmlProcess:
             code: int | None = self._process.wait(timeout=0.5)
         except subprocess.TimeoutExpired:
             code = None
+        if code is None or code == 0:
+            how = "ended"
+        elif code > 0:
+            how = f"ended with code {code}"
+        else:
+            how = f"was killed by {_signal_name(-code)}"
         where = f" in {function}" if function else ""
         where += f" of GPU {index}" if index is not None else ""
-        if code is not None and code < 0:
-            reason = f"killed by {_signal_name(-code)}{where}"
-        else:
-            reason = f"ended{where}" if not code else f"ended with code {code}{where}"
-        failed = ChildFailed(f"the NVML child process was {reason}", index, function, hung=False)
-        if code is None or code >= 0:
-            failed = ChildFailed(f"the NVML child process {reason}", index, function, hung=False)
+        failed = ChildFailed(f"the NVML process {how}{where}", index, function, hung=False)
         failed.crashed_in_driver = bool(function) and code in _CRASHES
         return failed
 
@@ -171,16 +179,12 @@ class NvmlProcess:
             if stream is not None and not stream.closed:
                 stream.close()
         if patience > 0:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=patience)
-            except subprocess.TimeoutExpired:
-                pass
         if self._process.poll() is None:
             self._process.kill()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=0.2)
-            except subprocess.TimeoutExpired:
-                pass
         self._mark.close()
 
     def reaped(self) -> bool:

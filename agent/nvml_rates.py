@@ -63,7 +63,7 @@ class ByteRate:
             raise NarrowCounter
         difference = (value - before) % (1 << self._bits)
         rate = difference / elapsed
-        if limit is not None and rate > limit or limit is None and value < before:
+        if value < before if limit is None else rate > limit:
             self.dropped_total += 1
             return None
         return rate

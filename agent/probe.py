@@ -41,6 +41,10 @@ class ReadingFailed(Exception):
         self.reason = reason
 
 
+class SourceGone(Exception):
+    """Nothing can be read of any subject any more: it passes through the probes."""
+
+
 def classify(error: Exception) -> ReadingFailed:
     """What an exception of a source means, where the source does not say it itself.
 
@@ -97,11 +101,16 @@ class Probe:
         return None if self.unavailable is not None else self._sources[self._at]
 
     def read(self, values: dict[str, float]) -> None:
-        """Add what can be read to `values`. Raises ReadingFailed only for a lost device."""
+        """Add what can be read to `values`.
+
+        Raises ReadingFailed for a lost device only, and SourceGone.
+        """
         while self.unavailable is None:
             try:
                 self._sources[self._at](values)
-            except Exception as error:  # noqa: BLE001 - one reading never stops another
+            except SourceGone:
+                raise
+            except Exception as error:  # one reading never stops another
                 failure = classify(error)
                 if failure.trouble is Trouble.LOST:
                     raise failure from error
@@ -131,7 +140,7 @@ class ProbeSet:
         self._live = list(self.probes)
 
     def read(self) -> dict[str, float]:
-        """The metrics that can be read now. Raises ReadingFailed only for a lost device."""
+        """The metrics that can be read now. Raises as `Probe.read` does."""
         values: dict[str, float] = {}
         for probe in self._live:
             probe.read(values)
