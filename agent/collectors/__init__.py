@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
-from agent.collectors.collector import Collector, Counters, Sources
+from collections.abc import Callable
 
-__all__ = ["Collector", "Counters", "Sources"]
+from agent.collectors.collector import Collector, Sources
+from agent.collectors.cpu import CpuCollector
+from agent.collectors.disk import DiskCollector
+from agent.collectors.gpu import GpuCollector
+from agent.collectors.gpu_process import GpuProcessCollector
+from agent.collectors.memory import MemoryCollector
+from agent.collectors.mount import MountCollector
+from agent.collectors.network import NetworkCollector
+from agent.collectors.pressure import PressureCollector
+
+COLLECTORS: tuple[Callable[[Sources], Collector], ...] = (
+    CpuCollector,
+    MemoryCollector,
+    PressureCollector,
+    DiskCollector,
+    MountCollector,
+    NetworkCollector,
+    GpuCollector,  # after the host, which is read while the driver answers
+    GpuProcessCollector,  # adds to the GPUs' rows
+)
+
+__all__ = ["COLLECTORS", "Collector", "Sources"]

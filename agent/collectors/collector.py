@@ -21,6 +21,10 @@ class Collector(Protocol):
     every: float
     """Seconds between two readings; `collect` is still called at each tick."""
 
+    @property
+    def errors_total(self) -> int:
+        """Readings that failed so far and are tried again."""
+
     def collect(self, now: float, sample: Sample) -> None:
         """Adds rows and texts to the sample. `now` is monotonic time in seconds.
 
@@ -38,6 +42,8 @@ class Sources:
     hostfs: HostFs = field(default_factory=HostFs)
     nvml: NvmlClient | None = None
     data_paths: tuple[str, ...] = ()
+    gpu_patience: float | None = 0.5
+    """Seconds that a tick waits for the driver; None: until it answers or is known to be hung."""
 
 
 class Counters:

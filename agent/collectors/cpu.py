@@ -25,6 +25,10 @@ class CpuCollector:
             )
         )
 
+    @property
+    def errors_total(self) -> int:
+        return self._probes.errors_total
+
     def collect(self, now: float, sample: Sample) -> None:
         self._now = now
         values = self._probes.read()

@@ -46,6 +46,7 @@ class DiskCollector:
         self._look_at = -math.inf
         self._extra: frozenset[str] = frozenset()
         self._reasons: dict[str, str] = {}
+        self.errors_total = 0
 
     def also(self, names: frozenset[str]) -> None:
         """Stacked devices that count all the same: loop devices that a GPU process reads from."""
@@ -81,6 +82,7 @@ class DiskCollector:
         self._reasons = {name: reason for name, reason in self._reasons.items() if name in names}
 
     def _drop(self, name: str, reason: str) -> None:
+        self.errors_total += 1
         del self._disks[name]
         self._reasons[name] = reason
 

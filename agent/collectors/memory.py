@@ -38,6 +38,10 @@ class MemoryCollector:
             )
         )
 
+    @property
+    def errors_total(self) -> int:
+        return self._probes.errors_total
+
     def collect(self, now: float, sample: Sample) -> None:
         self._now = now
         values = self._probes.read()

@@ -55,6 +55,7 @@ class MountCollector:
         self._look_at = -math.inf
         self._size_at = -math.inf
         self._reasons: dict[str, str] = {}
+        self.errors_total = 0
 
     def collect(self, now: float, sample: Sample) -> None:
         if now >= self._look_at:
@@ -92,6 +93,7 @@ class MountCollector:
         try:
             points = relevant(read_mounts(self._hostfs), self._data_paths)
         except OSError as error:
+            self.errors_total += 1
             self._reasons["mount"] = f"{MOUNTINFO}: {error.strerror}"
             return
         self._reasons.pop("mount", None)
@@ -107,6 +109,7 @@ class MountCollector:
         try:
             counted = parse_mountstats(self._mountstats.read())
         except OSError as error:
+            self.errors_total += 1
             self._reasons["mount read_bytes_per_second"] = (
                 f"/proc/self/mountstats: {error.strerror}"
             )
@@ -140,6 +143,7 @@ class MountCollector:
         try:
             counted = parse_cifs_stats(self._cifs.read())
         except OSError as error:
+            self.errors_total += 1
             self._reasons["mount cifs"] = f"/proc/fs/cifs/Stats: {error.strerror}"
             return
         for mount in mounts:

@@ -44,6 +44,7 @@ class NetworkCollector:
         self._nics: dict[Port, _Nic] = {}
         self._look_at = -math.inf
         self._reasons: dict[str, str] = {}
+        self.errors_total = 0
 
     def collect(self, now: float, sample: Sample) -> None:
         if now >= self._look_at:
@@ -53,6 +54,7 @@ class NetworkCollector:
             try:
                 self._read(nic, row, now)
             except (OSError, ValueError) as error:
+                self.errors_total += 1
                 nic.counters.restart()
                 self._reasons[nic.port.name] = getattr(error, "strerror", None) or str(error)
             if nic.speed is not None:

@@ -41,6 +41,10 @@ class PressureCollector:
             probes.append(Probe(names, self._reader(file, names)))
         self._probes = ProbeSet(probes)
 
+    @property
+    def errors_total(self) -> int:
+        return self._probes.errors_total
+
     def collect(self, now: float, sample: Sample) -> None:
         self._now = now
         values = self._probes.read()

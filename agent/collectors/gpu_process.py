@@ -1,0 +1,240 @@
+"""The processes on each GPU, and what they and their workers wait for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from agent.collectors.collector import Sources
+from agent.identity import Identities
+from agent.owners import Owners
+from agent.processes import Activity, Life, Sight, Tree
+from telemetry.window import Key, Sample
+
+SLOTS = 16
+"""Processes of one GPU that have a row; more are counted only."""
+_EARLY = 0.25
+"""A tick may come this much before it is due."""
+_IO_ADVICE = (
+    "{}: reading the I/O of other users' processes needs CAP_SYS_PTRACE"
+    " (a systemd drop-in with AmbientCapabilities=CAP_SYS_PTRACE)"
+)
+
+
+@dataclass(slots=True)
+class _Listed:
+    """A process as the driver lists it on one GPU."""
+
+    memory_bytes: int | None = None
+    sm_ratio: float | None = None
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A process as /proc shows it."""
+
+    life: Life
+    activity: Activity | None = None
+
+
+@dataclass(slots=True)
+class _Gpu:
+    """The last reading of one GPU's processes; `level` and `levels` stay true between readings."""
+
+    slots: dict[int, int] = field(default_factory=dict)
+    """Slot by pid."""
+    level: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)
+    levels: dict[Key, dict[str, float]] = field(default_factory=dict)
+    moving: dict[Key, dict[str, float]] = field(default_factory=dict)
+    texts: dict[Key, dict[str, str]] = field(default_factory=dict)
+
+
+class GpuProcessCollector:
+    """Every 5 s, for the processes that the driver lists, and for nobody else.
+
+    The processor time and I/O of a row are those of the process and of its workers that are on no
+    GPU (dataloaders). What a GPU's job reads, writes and waits for is on the second of the reading
+    alone, so that its shares are counted against that second's gaps; counts and memory, which are
+    levels, are told for each second until the next reading.
+    """
+
+    name = "gpu_process"
+    every = 5.0
+
+    def __init__(self, sources: Sources) -> None:
+        self._hostfs = sources.hostfs
+        self._nvml = sources.nvml
+        self._sight = Sight(sources.hostfs)
+        self._identities = Identities(sources.hostfs, Owners(sources.hostfs))
+        self._trees: dict[int, Tree] = {}
+        self._gpus: dict[str, _Gpu] = {}
+        self._due = -math.inf
+        self._reasons: dict[str, str] = {}
+        self.errors_total = 0
+
+    def collect(self, now: float, sample: Sample) -> None:
+        if self._nvml is None:
+            return
+        uuids = [key[1] for key in sample.rows if key[0] == "gpu"]
+        fresh = now >= self._due - _EARLY
+        if fresh:
+            self._due = now + self.every
+            self._read(now, uuids)
+        for uuid in uuids:
+            gpu = self._gpus.get(uuid)
+            if gpu is None:
+                continue
+            row = sample.rows[("gpu", uuid)]
+            row.update(gpu.level)
+            for key, levels in gpu.levels.items():
+                sample.rows[key] = dict(levels)
+            if fresh:
+                row.update(gpu.rates)
+                for key, moving in gpu.moving.items():
+                    sample.rows[key].update(moving)
+                for key, texts in gpu.texts.items():
+                    sample.texts[key] = dict(texts)
+
+    def unavailable(self) -> dict[str, str]:
+        return dict(self._reasons)
+
+    def _read(self, now: float, uuids: list[str]) -> None:
+        assert self._nvml is not None
+        self._reasons = {}
+        listed: dict[str, dict[int, _Listed]] = {uuid: {} for uuid in uuids}
+        for process in self._nvml.processes():
+            # A process that computes and draws is listed twice, with the same memory.
+            entry = listed.setdefault(process.gpu_uuid, {}).setdefault(process.pid, _Listed())
+            if process.memory_bytes is not None:
+                entry.memory_bytes = max(process.memory_bytes, entry.memory_bytes or 0)
+            if process.sm_ratio is not None:
+                entry.sm_ratio = process.sm_ratio
+        on_gpus = frozenset(pid for processes in listed.values() for pid in processes)
+        refused = self._nvml.unavailable_processes()
+        before = self._gpus
+        self._gpus = {u: _Gpu(slots=_assign(before.get(u), listed[u])) for u in uuids}
+        shown = {pid for gpu in self._gpus.values() for pid in gpu.slots}
+        seen = {pid: self._look(pid, now, on_gpus, pid in shown) for pid in on_gpus}
+        for uuid, gpu in self._gpus.items():
+            reason = refused.get(uuid, {}).get("compute")
+            if reason is not None:
+                self._reasons[f"gpu {uuid} process_count"] = reason
+            else:
+                self._sum_up(uuid, gpu, listed[uuid], seen)
+            self._show(uuid, gpu, listed[uuid], seen, now)
+        self._trees = {pid: tree for pid, tree in self._trees.items() if pid in on_gpus}
+        self._identities.forget(on_gpus)
+
+    def _look(self, pid: int, now: float, on_gpus: frozenset[int], whole: bool) -> _Seen:
+        """How a process is; without `whole` only whether it lives."""
+        if not self._sight.initial:
+            # The driver lists the machine's pids: the same number here is another process.
+            return _Seen(Life.HIDDEN)
+        tree = self._trees.get(pid) or Tree(self._hostfs, pid)
+        try:
+            activity = tree.read(now, on_gpus) if whole else Activity(tree.stat(), 0.0, 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return _Seen(self._sight.absent())
+        except PermissionError:
+            return _Seen(Life.HIDDEN)
+        except (OSError, ValueError, IndexError) as error:
+            self.errors_total += 1
+            self._reasons["gpu_process"] = f"/proc/{pid}: {error}"
+            return _Seen(Life.HIDDEN)
+        if activity.stat.dead:
+            return _Seen(Life.ZOMBIE, activity)
+        if whole:
+            self._trees[pid] = tree
+        if tree.io_reason is not None:
+            reason = _IO_ADVICE.format(tree.io_reason)
+            self._reasons["gpu_process read_bytes_per_second, write_bytes_per_second"] = reason
+            self._reasons["gpu job_read_bytes_per_second, job_write_bytes_per_second"] = reason
+        if tree.workers_reason is not None:
+            self._reasons["gpu_process workers"] = tree.workers_reason
+        return _Seen(Life.RUNNING, activity)
+
+    def _sum_up(
+        self, uuid: str, gpu: _Gpu, listed: dict[int, _Listed], seen: dict[int, _Seen]
+    ) -> None:
+        """The GPU's own row."""
+        lives = {pid: seen[pid].life for pid in listed}
+        if Life.HIDDEN in lives.values() or not self._sight.initial:
+            # Whether these live cannot be told; and within a container the list may be empty
+            # while the GPU is in use.
+            self._reasons[f"gpu {uuid} process_count"] = self._sight.reason()
+        else:
+            gpu.level["process_count"] = float(
+                sum(1 for life in lives.values() if life is Life.RUNNING)
+            )
+        held = [
+            listed[pid].memory_bytes
+            for pid, life in lives.items()
+            if life in (Life.RUNNING, Life.HIDDEN)
+        ]
+        known = [memory for memory in held if memory is not None]
+        if len(known) < len(held):
+            self._reasons[f"gpu {uuid} process_memory_bytes"] = "the driver does not tell it"
+        elif known or "process_count" in gpu.level:
+            gpu.level["process_memory_bytes"] = float(sum(known))
+        if Life.HIDDEN in lives.values():
+            return
+        activities = [a for pid in gpu.slots if (a := _running(seen[pid])) is not None]
+        if activities:
+            looked_at = sum(a.looked_at for a in activities)
+            gpu.rates["job_blocked_ratio"] = sum(a.waiting for a in activities) / looked_at
+            for metric in ("read_bytes_per_second", "write_bytes_per_second"):
+                rates = [getattr(a, metric) for a in activities]
+                if None not in rates:
+                    gpu.rates[f"job_{metric}"] = sum(rates)
+
+    def _show(
+        self,
+        uuid: str,
+        gpu: _Gpu,
+        listed: dict[int, _Listed],
+        seen: dict[int, _Seen],
+        now: float,
+    ) -> None:
+        """The rows of the processes that have a slot."""
+        if len(listed) > SLOTS:
+            self._reasons[f"gpu_process {uuid}"] = (
+                f"{len(listed)} processes are on the GPU, {SLOTS} are shown"
+            )
+        for pid, slot in gpu.slots.items():
+            key: Key = ("gpu_process", uuid, str(slot))
+            entry, shown = listed[pid], seen[pid]
+            levels = gpu.levels[key] = {}
+            moving = gpu.moving[key] = {}
+            if entry.memory_bytes is not None:
+                levels["memory_bytes"] = float(entry.memory_bytes)
+            if entry.sm_ratio is not None:
+                moving["sm_ratio"] = entry.sm_ratio
+            activity = _running(shown)
+            if activity is not None:
+                levels["host_memory_bytes"] = float(activity.stat.resident_bytes)
+                for metric in ("cpu_cores", "read_bytes_per_second", "write_bytes_per_second"):
+                    value = getattr(activity, metric)
+                    if value is not None:
+                        moving[metric] = value
+            if shown.activity is not None:
+                texts = self._identities.texts(pid, shown.activity.stat, now)
+            else:
+                texts = self._identities.last(pid)
+            gpu.texts[key] = {**texts, "pid": str(pid), "state": shown.life.value}
+
+
+def _running(seen: _Seen) -> Activity | None:
+    return seen.activity if seen.life is Life.RUNNING else None
+
+
+def _assign(before: _Gpu | None, listed: dict[int, _Listed]) -> dict[int, int]:
+    """Slots by pid: who had one keeps it, newcomers get the lowest free, the largest first."""
+    slots = {p: s for p, s in before.slots.items() if p in listed} if before is not None else {}
+    free = [slot for slot in range(SLOTS) if slot not in slots.values()]
+    newcomers = sorted(
+        (pid for pid in listed if pid not in slots),
+        key=lambda pid: (-(listed[pid].memory_bytes or 0), pid),
+    )
+    slots.update(zip(newcomers, free, strict=False))
+    return slots

@@ -1,0 +1,110 @@
+"""What a GPU's process is: command without secrets, user, owner, kind of workload, model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agent.hostfs import HostFs, decode
+from agent.owners import Owners
+from agent.processes import Stat, parse_stat
+from telemetry.workload import Match, Signatures, redact
+
+_AGAIN = 60.0
+"""Seconds after which the command is read again: servers set their title once they are up."""
+_COMMAND_LENGTH = 512
+_COMMAND_READ = 8192
+_ANCESTORS = 4
+MODEL_SOURCE = "command"
+
+
+@dataclass(slots=True)
+class _Known:
+    started: int
+    name: str
+    read_at: float
+    command: str
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+class Identities:
+    """Texts of processes, read when one is first seen and when its title changes."""
+
+    def __init__(self, hostfs: HostFs, owners: Owners) -> None:
+        self._hostfs = hostfs
+        self._owners = owners
+        self._signatures: Signatures | None = None
+        self._known: dict[int, _Known] = {}
+
+    def texts(self, pid: int, stat: Stat, now: float) -> dict[str, str]:
+        """Texts of `gpu_process` for a process that is there, its state and pid apart."""
+        known = self._known.get(pid)
+        if known is not None and known.started == stat.started:
+            if stat.dead or (known.name == stat.name and now - known.read_at < _AGAIN):
+                return known.texts
+            command = self._command(pid)
+            known.read_at, known.name = now, stat.name
+            if command == known.command and "owner" in known.texts:
+                known.texts |= self._whose(pid, now)
+                return known.texts
+        command = self._command(pid)
+        texts = {"name": stat.name, **self._whose(pid, now)}
+        if command:
+            texts["command"] = redact(command)[:_COMMAND_LENGTH]
+        match = self._match(command, stat.parent)
+        if match is not None:
+            texts["workload"], texts["tool"] = match.kind.value, match.tool
+            if match.model is not None:
+                texts["model"], texts["model_source"] = match.model, MODEL_SOURCE
+        self._known[pid] = _Known(stat.started, stat.name, now, command, texts)
+        return texts
+
+    def last(self, pid: int) -> dict[str, str]:
+        """What was known of a process that is no longer there."""
+        known = self._known.get(pid)
+        return known.texts if known is not None else {}
+
+    def forget(self, keep: frozenset[int]) -> None:
+        """Drops all processes but these."""
+        self._known = {pid: known for pid, known in self._known.items() if pid in keep}
+
+    def _command(self, pid: int) -> str:
+        try:
+            raw = self._hostfs.bytes(f"/proc/{pid}/cmdline", _COMMAND_READ)
+        except OSError:
+            return ""
+        # A title set by the program (setproctitle) is one text padded with NULs.
+        return decode(raw.rstrip(b"\0").replace(b"\0", b" ")).strip()
+
+    def _whose(self, pid: int, now: float) -> dict[str, str]:
+        uid = self._uid(pid)
+        user = self._owners.user(uid, now) if uid is not None else None
+        owner = self._owners.owner(self._hostfs.maybe(f"/proc/{pid}/cgroup") or "", user)
+        texts = {} if user is None else {"user": user}
+        if owner is not None:
+            texts |= {"owner": owner.name, "owner_kind": owner.kind}
+        return texts
+
+    def _uid(self, pid: int) -> int | None:
+        status = self._hostfs.maybe(f"/proc/{pid}/status") or ""
+        line = status.partition("\nUid:")[2].split(None, 1)
+        return int(line[0]) if line and line[0].isdigit() else None
+
+    def _match(self, command: str, parent: int) -> Match | None:
+        """What the process says of its work, else the nearest of its ancestors that says it.
+
+        An engine's worker process bears a title; who started it names the model.
+        """
+        if self._signatures is None:
+            self._signatures = Signatures.load()
+        match = self._signatures.match(command) if command else None
+        for _ in range(_ANCESTORS):
+            if parent <= 1 or (match is not None and match.model is not None):
+                break
+            above = self._signatures.match(self._command(parent))
+            if above is not None and (match is None or above.kind is match.kind):
+                match = above
+            try:
+                parent = parse_stat(self._hostfs.bytes(f"/proc/{parent}/stat")).parent
+            except (OSError, ValueError, IndexError):
+                break
+        return match
