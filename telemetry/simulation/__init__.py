@@ -1,0 +1,23 @@
+"""The simulated server: one scenario format for demos, tests, and the fake NVML library."""
+
+from __future__ import annotations
+
+from telemetry.simulation.history import Simulation, history, samples
+from telemetry.simulation.reader import ScenarioError
+from telemetry.simulation.scenario import (
+    Scenario,
+    load_scenario,
+    read_scenario,
+    shipped_scenarios,
+)
+
+__all__ = [
+    "Scenario",
+    "ScenarioError",
+    "Simulation",
+    "history",
+    "load_scenario",
+    "read_scenario",
+    "samples",
+    "shipped_scenarios",
+]
