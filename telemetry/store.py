@@ -339,7 +339,7 @@ def _match_declarations(connection: sqlite3.Connection) -> None:
         have = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for field in family.fields():
             if field not in have:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {field} REAL")
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {field} INTEGER")
 
 
 __all__ = ["SCHEMA_VERSION", "Store", "StoreError", "StoreReader"]

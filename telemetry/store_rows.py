@@ -23,6 +23,7 @@ class Rows:
             }
             for f in FAMILIES
         }
+        self._scales = {f.measurement: f.scales() for f in FAMILIES}
         self._host_ids: dict[str, int] = {}
         self._series_ids: dict[tuple[int, Key], int] = {}
         self._texts_ids: dict[str, int] = {}
@@ -60,7 +61,7 @@ class Rows:
             (host_id, window.tier, window.start, window.seconds),
         ).lastrowid
         for key, row in window.rows.items():
-            columns = self._columns[key[0]]
+            columns, scales = self._columns[key[0]], self._scales[key[0]]
             names = [name for name in row.values if name in columns]
             marks = ", ".join("?" * (len(names) + 3))
             connection.execute(
@@ -70,7 +71,7 @@ class Rows:
                     window_id,
                     self._series_id(host_id, key),
                     self._texts_id(row.texts),
-                    *(row.values[n] for n in names),
+                    *(_whole(row.values[n] * scales[n]) for n in names),
                 ),
             )
 
@@ -168,6 +169,7 @@ class Rows:
         present = [f for f in fields if f in self._columns[measurement]]
         keys = self._keys(host_id)
         contents = self._texts() if texts else {}
+        scales = [self._scales[measurement][f] for f in present]
         frames: dict[int, Frame] = {}
         cursor = self._connection.execute(
             f"SELECT start, seconds, series_id, texts_id{''.join(f', {n}' for n in present)}"
@@ -183,8 +185,8 @@ class Rows:
             frame.seconds.append(seconds)
             if texts:
                 frame.texts.append(contents.get(texts_id, _NO_TEXTS))
-            for name, cell in zip(present, cells, strict=True):
-                frame.columns[name].append(cell)
+            for name, scale, cell in zip(present, scales, cells, strict=True):
+                frame.columns[name].append(None if cell is None else cell / scale)
         for frame in frames.values():
             for name in fields:
                 if name not in present:
@@ -203,6 +205,7 @@ class Rows:
         keys = {k: v for host_id in {h[1] for h in heads} for k, v in self._keys(host_id).items()}
         for f in FAMILIES:
             names = [n for n in f.fields() if n in self._columns[f.measurement]]
+            scales = [self._scales[f.measurement][n] for n in names]
             rows = self._connection.execute(
                 f"SELECT window_id, series_id, content{''.join(f', {n}' for n in names)}"
                 f" FROM m_{f.measurement} LEFT JOIN texts USING (texts_id)"
@@ -210,9 +213,9 @@ class Rows:
                 (position, heads[-1][0]),
             )
             for window_id, series_id, content, *cells in rows:
-                pairs = zip(names, cells, strict=True)
+                triples = zip(names, scales, cells, strict=True)
                 windows[window_id].rows[keys[series_id]] = Row(
-                    {n: c for n, c in pairs if c is not None},
+                    {n: c / scale for n, scale, c in triples if c is not None},
                     json.loads(content) if content else {},
                 )
         return list(windows.items())
@@ -226,3 +229,8 @@ class Rows:
     def _texts(self) -> dict[int | None, Mapping[str, str]]:
         rows = self._connection.execute("SELECT texts_id, content FROM texts")
         return {texts_id: json.loads(content) for texts_id, content in rows}
+
+
+def _whole(scaled: float) -> int | float:
+    """A whole number, where SQLite has one as large."""
+    return round(scaled) if abs(scaled) < 2.0**62 else scaled

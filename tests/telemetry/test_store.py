@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from telemetry.event import Event, Severity
-from telemetry.metrics import FAMILIES
+from telemetry.metrics import FAMILIES, family
 from telemetry.store import SCHEMA_VERSION, Store, StoreError, StoreReader
 from telemetry.window import Key, Row, Window
 from tests.require import need
@@ -30,15 +30,33 @@ def window(start: int = START, tier: int = 300, host: str = "node", **values: fl
 def any_window(draw: st.DrawFn) -> Window:
     rows: dict[Key, Row] = {}
     text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-    for family in draw(st.lists(st.sampled_from(FAMILIES), unique_by=lambda f: f.measurement)):
-        fields = draw(st.sets(st.sampled_from(family.fields())))
-        values = {f: draw(st.floats(allow_nan=False, allow_infinity=False)) for f in fields}
-        texts = {t: draw(text) for t in family.texts if draw(st.booleans())}
-        rows[family.measurement, *(draw(text) for _ in family.tags)] = Row(values, texts)
+    for kind in draw(st.lists(st.sampled_from(FAMILIES), unique_by=lambda f: f.measurement)):
+        fields = draw(st.sets(st.sampled_from(kind.fields())))
+        values = {f: draw(st.floats(-1e15, 1e15)) for f in fields}
+        texts = {t: draw(text) for t in kind.texts if draw(st.booleans())}
+        rows[kind.measurement, *(draw(text) for _ in kind.tags)] = Row(values, texts)
     return Window(draw(text.filter(bool)), 300, draw(st.integers(0, 2**33)), 300, rows)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+def assert_same(kept: Window, given: Window) -> None:
+    """Equal, but for the resolution of each field's unit."""
+    assert (kept.host, kept.tier, kept.start, kept.seconds) == (
+        given.host,
+        given.tier,
+        given.start,
+        given.seconds,
+    )
+    assert kept.rows.keys() == given.rows.keys()
+    for key, row in given.rows.items():
+        assert kept.rows[key].texts == row.texts
+        assert kept.rows[key].values.keys() == row.values.keys()
+        scales = family(key[0]).scales()
+        for name, value in row.values.items():
+            step = pytest.approx(value, rel=1e-12, abs=0.5001 / scales[name])
+            assert kept.rows[key].values[name] == step
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(st.lists(any_window(), max_size=4, unique_by=lambda w: (w.host, w.start)))
 def test_what_is_appended_comes_back(tmp_path: Path, appended: list[Window]) -> None:
     path = tmp_path / "store.db"
@@ -47,7 +65,13 @@ def test_what_is_appended_comes_back(tmp_path: Path, appended: list[Window]) -> 
     with Store(path) as store:
         store.append(appended)
     with StoreReader(path) as reader:
-        assert [w for _, w in reader.windows_after(0, 100)] == appended
+        kept = [w for _, w in reader.windows_after(0, 100)]
+    for kept_window, given_window in zip(kept, appended, strict=True):
+        assert_same(kept_window, given_window)
+    again = path.with_name("again.db")
+    with Store(again) as store:
+        store.append(kept)
+        assert [w for _, w in store.windows_after(0, 100)] == kept, "what was kept stays as it is"
 
 
 def test_frames_are_columns_in_order_of_time(tmp_path: Path) -> None:
@@ -101,10 +125,10 @@ def test_prune_takes_the_oldest_of_a_tier(tmp_path: Path) -> None:
 
 def test_a_failed_append_keeps_nothing_and_can_be_repeated(tmp_path: Path) -> None:
     bad = window(host="new", power_watts=1.0)
-    bad.rows["gpu", "GPU-1"] = Row({"power_watts": "no number"})  # type: ignore[dict-item]
+    bad.rows["gpu", "GPU-1"] = Row({"power_watts": 666.0})
     with Store(tmp_path / "s.db") as store:
         store._connection.execute(
-            "CREATE TRIGGER refuse BEFORE INSERT ON m_gpu WHEN typeof(NEW.power_watts) = 'text'"
+            "CREATE TRIGGER refuse BEFORE INSERT ON m_gpu WHEN NEW.power_watts = 6660"
             " BEGIN SELECT RAISE(ABORT, 'refused'); END"
         )
         with pytest.raises(StoreError, match="refused"):
