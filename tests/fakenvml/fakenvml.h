@@ -14,7 +14,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define MIB 1048576ULL
 #define MAXDEV 64
-#define MAXPROC 64
+#define MAXPROC 4096
 #define MAXSPAN 8
 #define MAXMIG 16
 #define MAGIC 0xfa4e6e766d6cULL
@@ -125,7 +125,7 @@ struct dev {
   u64 pcie_counter_start;
   u32 pci_device_id, pci_subsystem_id;
   struct pat sig[NSIG];
-  struct proc procs[MAXPROC];
+  struct proc *procs;
   int nproc;
   struct mig instances[MAXMIG];
   int ninstances;

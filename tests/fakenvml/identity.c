@@ -120,8 +120,9 @@ FN(nvmlDeviceGetTopologyCommonAncestor, struct dev *d, struct dev *e, u32 *o) {
 }
 FN(nvmlDeviceGetP2PStatus, struct dev *d, struct dev *e, u32 i, u32 *o) {
     IN(nvmlDeviceGetP2PStatus, d);
-    ARG(o);
-    *o = 0;
+    ARG(o && e);
+    int nvlink = i == 2; /* NVML_P2P_CAPS_INDEX_NVLINK */
+    *o = nvlink && !(d->nvlinks && e->nvlinks) ? 5 : 0; /* NVML_P2P_STATUS_NOT_SUPPORTED */
     return OK;
 }
 #define NS(n)                                                                                      \

@@ -197,8 +197,9 @@ static void dev_key(int g, const char *k, const char *val) {
     }
     if (!strcmp(k, "proc")) { /* pid,type,memMiB,sm% */
         if (d->nproc < MAXPROC) {
+            d->procs = realloc(d->procs, (d->nproc + 1) * sizeof *d->procs);
             struct proc *p = &d->procs[d->nproc++];
-            p->type = 'C';
+            *p = (struct proc){0, 'C', 0, 0};
             sscanf(v, "%u,%c,%lf,%lf", &p->pid, &p->type, &p->mem_mib, &p->sm);
         }
         return;
@@ -223,6 +224,7 @@ static void dev_key(int g, const char *k, const char *val) {
 }
 static void defaults(int g) {
     struct dev *d = &D[g];
+    free(d->procs);
     memset(d, 0, sizeof *d);
     d->magic = MAGIC;
     d->slot = g;

@@ -16,6 +16,7 @@ class Scenario:
         self.path = folder / "scenario.txt"
         self._clock = folder / "clock"
         self._head = ""
+        self._map: mmap.mmap | None = None
         if stepped:
             self._clock.write_bytes(struct.pack("d", 0.0))
             with self._clock.open("r+b") as file:
@@ -34,6 +35,12 @@ class Scenario:
         fresh.write_text(self._head + text)
         os.replace(fresh, self.path)
 
+    def close(self) -> None:
+        """Let go of the clock."""
+        if self._map is not None:
+            self._map.close()
+
     def at(self, seconds: float) -> None:
         """Set the scenario's time."""
+        assert self._map is not None, "not a stepped scenario"
         self._map[:] = struct.pack("d", seconds)
