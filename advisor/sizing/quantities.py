@@ -137,6 +137,12 @@ def data_on_local_nvme(case: Case) -> float | None:
     return 1.0 if all(kind == "nvme" for kind in kinds) else 0.0
 
 
+def data_on_fuse(case: Case) -> float | None:
+    """1 if a data path lies on a FUSE mount; else the rule against it has nothing to say."""
+    kinds = [_carrier(case, path) for path in case.inventory.data_paths]
+    return 1.0 if "fuse" in kinds else None
+
+
 def data_link_bits_per_second(case: Case) -> float | None:
     """Rate of the fastest link that is up, where a data path lies on a network file system."""
     if not any(_carrier(case, path) == "network" for path in case.inventory.data_paths):
@@ -202,6 +208,7 @@ QUANTITIES: Mapping[str, Callable[[Case], float | None]] = {
         nvlink_bytes_per_second,
         local_nvme_bytes,
         data_on_local_nvme,
+        data_on_fuse,
         data_link_bits_per_second,
         fastest_nic_bits_per_second,
         power_feed_ratio,
