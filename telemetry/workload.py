@@ -61,8 +61,8 @@ class Signature:
 
     `program` must match at the start of "script-or-module words", `path` anywhere in the
     program's path, `text` anywhere in the command; those that are given must all match, `unless`
-    (in the command) must not. `model_at` is the word, and `model_options` are the options, that name the
-    model, beside those that all tools share.
+    (in the command) must not. `model_at` is the word, and `model_options` are the options, that
+    name the model, beside those that all tools share.
     """
 
     kind: Kind
