@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from telemetry.simulation.fake_library import fake_library
 from telemetry.simulation.history import Simulation, history, samples
 from telemetry.simulation.reader import ScenarioError
 from telemetry.simulation.scenario import (
@@ -15,6 +16,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Simulation",
+    "fake_library",
     "history",
     "load_scenario",
     "read_scenario",

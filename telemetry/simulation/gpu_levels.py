@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from telemetry.simulation.hardware import MEBI, Card
 from telemetry.simulation.job import Job
 
-RESERVED_BYTES = 600 * MEBI
-"""What the driver keeps of a card; NVML tells it apart from what is used."""
-
 _IDLE_MEMORY_BYTES = 4 * MEBI
 _IDLE_CLOCK_RATIO = 0.17
 _IDLE_CELSIUS = 31.0
@@ -57,9 +54,9 @@ def gpu_row(
         celsius = max(level["temperature_celsius"] for level in levels)
     used = _IDLE_MEMORY_BYTES + sum(job.gpu_memory_bytes for job in jobs)
     row = {
-        "memory_used_bytes": float(min(used, card.memory_bytes - RESERVED_BYTES)),
+        "memory_used_bytes": float(min(used, card.memory_bytes - card.reserved_bytes)),
         "memory_total_bytes": float(card.memory_bytes),
-        "memory_reserved_bytes": float(RESERVED_BYTES),
+        "memory_reserved_bytes": float(card.reserved_bytes),
         "power_watts": power,
         "power_limit_watts": card.power_limit_watts,
         "temperature_celsius": celsius,
@@ -71,7 +68,7 @@ def gpu_row(
         "process_memory_bytes": float(sum(job.gpu_memory_bytes for job in jobs if job.visible)),
     }
     for name in _SHARES:
-        row[name] = min(1.0, total(name))
+        row[name] = round(min(1.0, total(name)), 2)  # NVML tells whole percent
     for name in _RATES if card.nvlink == "none" else (*_RATES, *_LINK_RATES):
         row[name] = total(name)
     if card.gpm:

@@ -11,6 +11,8 @@ from telemetry.simulation.quantity import Dimension
 from telemetry.simulation.reader import Table
 
 MEBI = 1 << 20
+RESERVED_BYTES = 600 * MEBI
+"""What the driver keeps of a card; NVML (v2) tells it apart from what is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Card:
     pcie_generation: int
     nvlink: str
     gpm: bool
+    reserved_bytes: int = RESERVED_BYTES
 
 
 @dataclass(frozen=True, slots=True)
