@@ -139,7 +139,7 @@ class Shipper:
         while not self._stopping.wait(delay):
             try:
                 delay = self.step()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - see the next line
                 # A fault of ours must not end shipping for good, without a word.
                 _LOG.debug("shipping failed", exc_info=True)
                 delay = self._failed(Retry(f"{type(error).__name__}: {error}"))

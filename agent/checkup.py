@@ -1,0 +1,234 @@
+"""The check-up behind `talla-agent doctor`: what is here, what is missing, what to do."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from agent.collectors.gpu import gpu_key
+from agent.config import DEFAULT_PATH, InfluxSettings, Settings
+from agent.delivery import Accepted, Rejected
+from agent.machine import MachineSource
+from agent.once import take
+from telemetry.clock import Clock, SystemClock
+from telemetry.store import StoreError, StoreReader
+from telemetry.window import Sample
+
+_LATE_SECONDS = 60.0
+
+
+class Mark(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    PROBLEM = "problem"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the check-up: `ok`; `absent` (not here, and no fault), `problem` (something to
+    mend; sampling goes on without it), `fatal` (nothing can be sampled)."""
+
+    name: str
+    mark: Mark
+    text: str
+    remedy: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object."""
+        document = {"check": self.name, "status": self.mark.value, "text": self.text}
+        return document if self.remedy is None else {**document, "remedy": self.remedy}
+
+
+def checkup(
+    settings: Settings, source: MachineSource, config: str | None, clock: Clock | None = None
+) -> list[Check]:
+    """Looks at everything once; takes some seconds."""
+    sample = take(source, clock or SystemClock())
+    return [
+        _configuration(config),
+        *_gpus(source),
+        *_host(source, sample),
+        *_store(Path(settings.store.path)),
+        *_influx(settings.influx),
+    ]
+
+
+def _configuration(config: str | None) -> Check:
+    if config is not None or os.path.exists(DEFAULT_PATH):
+        return Check("configuration", Mark.OK, f"{config or DEFAULT_PATH} is right")
+    return Check(
+        "configuration",
+        Mark.ABSENT,
+        f"{DEFAULT_PATH} is not there, the defaults hold",
+        f"talla-agent config > {DEFAULT_PATH}, and edit it, if you want other settings",
+    )
+
+
+def _gpus(source: MachineSource) -> Iterator[Check]:
+    if source.nvml is None:
+        yield Check("gpu driver", Mark.ABSENT, "GPUs are switched off by [gpu] enabled = false")
+        return
+    missing = source.gpu.unavailable().get("gpu")
+    if missing is not None:
+        yield Check("gpu driver", Mark.PROBLEM, f"no GPU can be read: {missing}", _cure(missing))
+        return
+    system = source.nvml.system
+    versions = [f"{n.replace('_version', '')} {v}" for n, v in system.items()]
+    found = len(source.gpu.readings)
+    yield Check("gpu driver", Mark.OK, f"{found} GPUs, {', '.join(versions)}")
+    for reading in source.gpu.readings:
+        name = f"gpu {reading.index}"
+        model = reading.name or reading.uuid or "unknown model"
+        if reading.error is not None:
+            yield Check(
+                name,
+                Mark.PROBLEM,
+                f"{model}: does not answer: {reading.error}",
+                "look for Xid messages in the kernel's log (dmesg); reset the GPU or the machine",
+            )
+            continue
+        yield Check(name, Mark.OK, f"{model}: {len(reading.values)} metrics")
+        for reason, metrics in _by_reason(dict(reading.unavailable)):
+            yield Check(name, Mark.ABSENT, f"not told ({reason}): {', '.join(metrics)}")
+
+
+def _cure(reason: str) -> str:
+    if "mismatch" in reason.lower():
+        return "the driver was upgraded while loaded: reload its kernel modules, or restart"
+    return (
+        "install NVIDIA's driver (nvidia-smi must work); the host is sampled all the same, and the"
+        " daemon finds the driver when it comes"
+    )
+
+
+def _host(source: MachineSource, sample: Sample) -> Iterator[Check]:
+    row = sample.rows.get(("host",), {})
+    if not row:
+        why = "; ".join(f"{n}: {r}" for n, r in source.unavailable().items()) or "no reason known"
+        yield Check("host", Mark.FATAL, f"nothing of /proc can be read: {why}", "is /proc mounted?")
+        return
+    yield Check("host", Mark.OK, f"{len(row)} metrics of processors, memory and pressure")
+    for measurement, name in (("disk", "disks"), ("mount", "mounts"), ("nic", "network")):
+        found = sorted({k[1] for k in (*sample.rows, *sample.texts) if k[0] == measurement})
+        if found:
+            yield Check(name, Mark.OK, ", ".join(found))
+        else:
+            yield Check(name, Mark.ABSENT, "none that matters to a job was found")
+    told = [" ".join(gpu_key(reading)) for reading in source.gpu.readings]
+    others = {
+        name: reason
+        for name, reason in source.unavailable().items()
+        if name != "gpu" and not any(name.startswith(known) for known in told)
+    }
+    for reason, metrics in _by_reason(others):
+        remedy = None
+        if "pressure" in metrics[0]:
+            remedy = "boot with psi=1 (kernels since 4.20), so that waiting for I/O can be told"
+        yield Check("readings", Mark.ABSENT, f"{', '.join(metrics)}: {reason}", remedy)
+
+
+def _by_reason(reasons: dict[str, str]) -> list[tuple[str, list[str]]]:
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for metric, reason in reasons.items():
+        grouped[reason].append(metric)
+    return list(grouped.items())
+
+
+def _store(path: Path) -> Iterator[Check]:
+    folder = path.parent
+    if not folder.is_dir():
+        yield Check(
+            "store",
+            Mark.PROBLEM,
+            f"{folder}: there is no such folder",
+            f"make it, or set [store] path; or give --store FILE to talla-agent run ({path.name})",
+        )
+        return
+    running = _is_running(path)
+    if path.exists():
+        try:
+            with StoreReader(path) as store:
+                spans = [s for h in store.hosts() if (s := store.span(h, 10)) is not None]
+        except StoreError as error:
+            yield Check("store", Mark.PROBLEM, str(error))
+            return
+        newest = max((end for _, end in spans), default=None)
+        age = None if newest is None else time.time() - newest
+        text = f"{path}, {path.stat().st_size / 1e6:.1f} MB"
+        yield Check("store", Mark.OK, text)
+        if running:
+            yield _daemon(age)
+            return
+    if running:
+        yield _daemon(None)
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        yield Check(
+            "store",
+            Mark.PROBLEM,
+            f"{path}: may not be written by this user",
+            "run the daemon as the user who owns it",
+        )
+    else:
+        yield Check("daemon", Mark.ABSENT, "no daemon writes this store", "talla-agent run")
+
+
+def _daemon(age: float | None) -> Check:
+    if age is None:
+        return Check("daemon", Mark.OK, "runs, its first window is not complete yet")
+    text = f"runs, its newest window ended {age:.0f} s ago"
+    if age > _LATE_SECONDS:
+        remedy = "look at its log: journalctl -u talla-agent"
+        return Check("daemon", Mark.PROBLEM, text, remedy)
+    return Check("daemon", Mark.OK, text)
+
+
+def _is_running(store: Path) -> bool:
+    """Whether a process holds the store's lock."""
+    try:
+        descriptor = os.open(store.with_name(store.name + ".lock"), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _influx(settings: InfluxSettings) -> Iterator[Check]:
+    if settings.url is None:
+        yield Check(
+            "influxdb", Mark.ABSENT, "windows stay on this machine: [influx] url is not set"
+        )
+        return
+    try:
+        from agent.influx import Influx
+    except ImportError as error:
+        remedy = "install talla with its dependencies"
+        yield Check("influxdb", Mark.PROBLEM, f"influxdb-client: {error}", remedy)
+        return
+    influx = Influx(settings)
+    for bucket in dict.fromkeys((influx.bucket(10), influx.bucket(300))):
+        # A comment is no point: it is refused, or it leaves nothing behind.
+        answer = influx.send(bucket, [b"# talla-agent doctor"])
+        if isinstance(answer, Accepted | Rejected):
+            text = f"{settings.url} takes writes to bucket {bucket!r}"
+            yield Check("influxdb", Mark.OK, text)
+        else:
+            yield Check("influxdb", Mark.PROBLEM, answer.reason)
+    influx.close()
+
+
+__all__ = ["Check", "Mark", "checkup"]

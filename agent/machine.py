@@ -1,0 +1,143 @@
+"""This machine: its collectors, and the NVML process."""
+
+from __future__ import annotations
+
+import logging
+import time as clock
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agent.collectors import COLLECTORS, Collector, Sources
+from agent.collectors.gpu import GpuCollector
+from agent.config import ServerSettings, Settings
+from agent.hostfs import HostFs
+from agent.inventory import take_inventory
+from agent.nvml import NvmlClient, NvmlEvent, NvmlEventKind
+from telemetry.event import Event, Severity
+from telemetry.inventory import Inventory, Workload
+from telemetry.window import Sample
+
+_LOG = logging.getLogger(__name__)
+
+_SEVERITY = {
+    NvmlEventKind.DRIVER_FOUND: Severity.INFO,
+    NvmlEventKind.GPU_RETURNED: Severity.INFO,
+    NvmlEventKind.GPU_LOST: Severity.CRITICAL,
+    NvmlEventKind.DRIVER_MISMATCH: Severity.CRITICAL,
+}
+_LEVEL = {
+    Severity.INFO: logging.INFO,
+    Severity.WARNING: logging.WARNING,
+    Severity.CRITICAL: logging.ERROR,
+}
+
+
+class MachineSource:
+    """Samples of this machine."""
+
+    def __init__(
+        self, settings: Settings, host: str, *, root: str = "/", patience: float | None = 0.5
+    ) -> None:
+        """`root` is where /proc and /sys are found; `patience` how long a tick waits for the
+        driver (None: until it answers or is known to be hung)."""
+        self.simulated: str | None = None
+        self._host = host
+        self._server = settings.server
+        self.hostfs = HostFs(root)
+        self.nvml = NvmlClient(settings.gpu.deadline_seconds) if settings.gpu.enabled else None
+        sources = Sources(self.hostfs, self.nvml, settings.server.data_paths, patience)
+        self.collectors: tuple[Collector, ...] = tuple(make(sources) for make in COLLECTORS)
+        self.gpu = next(c for c in self.collectors if isinstance(c, GpuCollector))
+        self._faults: dict[str, str] = {}
+        self._faults_total = 0
+
+    def sample(self, now: float, time: int) -> Sample:
+        sample = Sample(float(time), {}, {})
+        self.gpu.begin()  # the driver answers while the host is read
+        for collector in self.collectors:
+            try:
+                collector.collect(now, sample)
+            except Exception as error:  # noqa: BLE001 - one collector never stops the others
+                self._failed(collector.name, error)
+        return sample
+
+    def events(self) -> list[Event]:
+        return [] if self.nvml is None else [self._event(e) for e in self.nvml.take_events()]
+
+    def inventory(self) -> Inventory:
+        gpus = () if self.nvml is None else self.nvml.inventory()
+        inventory = take_inventory(
+            self.hostfs, gpus, host=self._host, data_paths=self._server.data_paths
+        )
+        return declared(inventory, self._server)
+
+    def gpu_library(self) -> str | None:
+        return None if self.nvml is None else self.nvml.system.get("nvml_version")
+
+    def errors_total(self) -> int:
+        return self._faults_total + sum(c.errors_total for c in self.collectors)
+
+    def unavailable(self) -> Mapping[str, str]:
+        reasons = {}
+        for collector in self.collectors:
+            reasons.update(collector.unavailable())
+        return {**reasons, **self._faults}
+
+    def release(self) -> None:
+        if self.nvml is not None:
+            self.nvml.release()
+
+    def resume(self) -> None:
+        if self.nvml is not None:
+            self.nvml.resume()
+
+    def close(self) -> None:
+        if self.nvml is not None:
+            self.nvml.close()
+
+    def _failed(self, name: str, error: Exception) -> None:
+        self._faults_total += 1
+        text = f"{type(error).__name__}: {error}"
+        if self._faults.get(name) != text:
+            _LOG.error("the collector %s failed: %s", name, text)
+            _LOG.debug("the fault", exc_info=True)
+        self._faults[name] = text
+
+    def _event(self, event: NvmlEvent) -> Event:
+        severity = _SEVERITY.get(event.kind, Severity.WARNING)
+        _LOG.log(_LEVEL[severity], "%s: %s", event.kind.value.replace("_", " "), event.text)
+        age = clock.monotonic() - event.time_monotonic
+        return Event(
+            time=clock.time() - age,
+            host=self._host,
+            kind=event.kind.value,
+            text=event.text,
+            severity=severity,
+            gpu_uuid=event.gpu_uuid,
+        )
+
+
+def declared(inventory: Inventory, server: ServerSettings) -> Inventory:
+    """The inventory with what the configuration says about the server."""
+    return replace(
+        inventory,
+        power_feed_watts=server.power_feed_watts,
+        purpose=server.purpose,
+        redundancy=server.redundancy,
+        standby=server.standby,
+        pinned_phases=tuple(server.pinned_phases),
+        data_paths=server.data_paths,
+        model=server.model,
+        workloads=tuple(
+            Workload(
+                phase=work.phase,
+                model=work.model,
+                parameters=work.parameters,
+                precision=work.precision,
+                unit=work.unit,
+                user=work.user,
+                gpus=work.gpus,
+            )
+            for work in server.workloads
+        ),
+    )

@@ -1,0 +1,121 @@
+"""This machine now: two readings a second apart, as the document of `talla-agent once --json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.collectors.gpu import gpu_key
+from agent.machine import MachineSource
+from agent.nvml_types import GpuReading
+from telemetry.clock import Clock
+from telemetry.metrics import FAMILIES, GPU
+from telemetry.window import Key, Sample
+
+_DERIVED = ("gap_", "signal_")  # made by the aggregator, not read
+_HOST_LIST = (("disk", "disks"), ("mount", "mounts"), ("nic", "nics"), ("engine", "engines"))
+
+Document = dict[str, Any]
+
+
+def take(source: MachineSource, clock: Clock) -> Sample:
+    """The second of two samples that are one second apart, so that it has rates."""
+    first = source.sample(clock.monotonic(), int(clock.wall()))
+    clock.sleep(1.0)
+    second = source.sample(clock.monotonic(), int(clock.wall()))
+    # What is read every few seconds is in the first alone.
+    for key, texts in first.texts.items():
+        if key in second.rows:
+            second.texts[key] = {**texts, **second.texts.get(key, {})}
+    for key, row in second.rows.items():
+        if key[0] == "gpu_process":
+            second.rows[key] = {**first.rows.get(key, {}), **row}
+    return second
+
+
+def document(source: MachineSource, sample: Sample, host: str) -> Document:
+    """The sample in the shape of `once --json`. What is not known is not in it."""
+    found: Document = {
+        "time": sample.time,
+        "host": host,
+        "gpus": [_gpu(reading, sample) for reading in source.gpu.readings],
+        "host_metrics": dict(sample.rows.get(("host",), {})),
+    }
+    for measurement, name in _HOST_LIST:
+        keys = _keys(sample, measurement)
+        found[name] = [_subject(key, sample) for key in keys]
+    unavailable = _host_unavailable(source)
+    if unavailable:
+        found["unavailable"] = unavailable
+    return found
+
+
+def _keys(sample: Sample, measurement: str, *below: str) -> list[Key]:
+    start = (measurement, *below)
+    keys = {k for rows in (sample.rows, sample.texts) for k in rows if k[: len(start)] == start}
+    return sorted(keys, key=lambda k: (len(k[-1]), k))
+
+
+def _gpu(reading: GpuReading, sample: Sample) -> Document:
+    found: Document = {"index": reading.index}
+    if reading.uuid is not None:
+        found["uuid"] = reading.uuid
+    if reading.name is not None:
+        found["name"] = reading.name
+    if reading.error is not None:
+        found["error"] = reading.error
+    key = gpu_key(reading)
+    metrics = {n: v for n, v in sample.rows.get(key, {}).items() if not n.startswith(_DERIVED)}
+    texts = {n: t for n, t in sample.texts.get(key, {}).items() if n not in ("gpu_model", "error")}
+    found["metrics"] = metrics
+    found.update(texts)
+    found["unavailable"] = _gpu_unavailable(reading, metrics)
+    found["processes"] = [
+        _process(key, sample) for key in _keys(sample, "gpu_process", reading.uuid or "")
+    ]
+    return found
+
+
+def _gpu_unavailable(reading: GpuReading, metrics: dict[str, float]) -> dict[str, str]:
+    """Every declared metric that is absent, with the reason as far as it is known."""
+    reasons: dict[str, str] = {}
+    for metric in GPU.metrics:
+        name = metric.name
+        if name in metrics or name.startswith(_DERIVED):
+            continue
+        if reading.error is not None:
+            reasons[name] = f"the GPU does not answer: {reading.error}"
+        else:
+            reasons[name] = reading.unavailable.get(name, _unread(name))
+    return reasons
+
+
+def _unread(name: str) -> str:
+    if name.startswith(("job_", "process_")):
+        return "no process of this GPU could be looked at"
+    return "this card or driver has no source of it"
+
+
+def _process(key: Key, sample: Sample) -> Document:
+    texts = dict(sample.texts.get(key, {}))
+    found: Document = {}
+    if "pid" in texts:
+        found["pid"] = int(texts.pop("pid"))
+    return {**found, **texts, **sample.rows.get(key, {})}
+
+
+def _subject(key: Key, sample: Sample) -> Document:
+    """A disk, mount, NIC or engine: what names it, its texts, its metrics."""
+    family = next(f for f in FAMILIES if f.measurement == key[0])
+    names = dict(zip(family.tags, key[1:], strict=True))
+    texts = {n: t for n, t in sample.texts.get(key, {}).items() if n not in names}
+    return {**names, **texts, "metrics": dict(sample.rows.get(key, {}))}
+
+
+def _host_unavailable(source: MachineSource) -> dict[str, str]:
+    """Reasons that belong to no GPU row."""
+    rows = [" ".join(gpu_key(reading)) for reading in source.gpu.readings]
+    return {
+        name: reason
+        for name, reason in source.unavailable().items()
+        if not any(name == row or name.startswith(row + " ") for row in rows)
+    }
