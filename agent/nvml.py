@@ -112,7 +112,12 @@ class NvmlClient:
                 if until is None:
                     continue
                 return NvmlTick(self._now(), (), "the driver has not answered yet", waiting=True)
-            tick = self._take(answer)
+            try:
+                tick = self._take(answer)
+            except (LookupError, TypeError, ValueError):  # a child of another version of ours
+                reason = "the NVML process answers unintelligibly: restart the agent"
+                self._replace(ChildFailed(reason, None, "", hung=False))
+                continue
             if tick is not None:
                 return tick
             self._go_on()

@@ -109,11 +109,11 @@ class AbsentGpus:
 
     def _begin(self, entry: Absent) -> None:
         request: dict[str, Any] = {"op": "probe", "index": entry.index, "uuid": entry.uuid}
-        process = self._start()
-        self._probe = process, entry
         try:
+            process = self._start()
+            self._probe = process, entry
             process.ask(request)
-        except ChildFailed:
+        except (ChildFailed, OSError):
             self._end_probe()
             entry.later()
 

@@ -271,10 +271,17 @@ def main(arguments: list[str]) -> None:
     # What the driver's library prints must not get among the answers.
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
-        with contextlib.suppress(BrokenPipeError):
+        code = 0
+        try:
             Child(Driver(pynvml, mark)).serve(sys.stdin.buffer, answers)
+        except BrokenPipeError:
+            pass
+        except Exception as error:  # noqa: BLE001 - a line for the log, the parent does the rest
+            sys.stderr.write(f"NVML process: {type(error).__name__}: {error}\n")
+            sys.stderr.flush()
+            code = 70  # EX_SOFTWARE, sysexits.h
         # A thread may hang in the driver: nothing waits for it.
-        os._exit(0)
+        os._exit(code)
 
 
 if __name__ == "__main__":

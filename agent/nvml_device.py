@@ -6,7 +6,7 @@ import ctypes
 
 from agent.nvml_driver import Driver, available, plain
 from agent.nvml_fields import Fields, Settings, Throughput
-from agent.nvml_rates import ByteRate, NarrowCounter, TimeShare, pcie_ceiling
+from agent.nvml_rates import ByteRate, TimeShare, pcie_ceiling
 from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
 
 TYPE_CHECKING = False
@@ -233,14 +233,10 @@ class Device:
 
     def _pcie_counters(self, values: dict[str, float]) -> None:
         counted = {name: self.fields.counter(field) for name, field in self._pcie}
-        try:
-            for name, (value, bits) in counted.items():
-                rate = self._rates[name].add(value, bits, self.now, self.ceiling)
-                if rate is not None:
-                    values[f"pcie_{name}_bytes_per_second"] = rate
-        except NarrowCounter:
-            reason = "the byte counter is too narrow for this link"
-            raise ReadingFailed(Trouble.PERMANENT, reason) from None
+        for name, (value, bits) in counted.items():
+            rate = self._rates[name].add(value, bits, self.now, self.ceiling)
+            if rate is not None:
+                values[f"pcie_{name}_bytes_per_second"] = rate
         for name in counted:
             if self._rates[name].dropped_total:
                 metric = f"pcie_{name}_bytes_per_second"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agent.probe import ReadingFailed, Trouble
+
 # Raw rate of a lane in GT/s and the share of it that carries data (PCI Express Base
 # Specification: 8b/10b up to generation 2, 128b/130b for 3 to 5, flits of 242 in 256 bytes in 6).
 _LANES = {
@@ -14,6 +16,8 @@ _LANES = {
 }
 _JITTER = 1.05
 """A counter is read a moment before or after its time is taken."""
+_SOONEST = 1.0
+"""Seconds after which the next reading is expected."""
 
 
 def pcie_ceiling(generation: int | None, width: int | None) -> float | None:
@@ -24,8 +28,11 @@ def pcie_ceiling(generation: int | None, width: int | None) -> float | None:
     return gigatransfers * 1e9 * share / 8 * width
 
 
-class NarrowCounter(Exception):
+class NarrowCounter(ReadingFailed):
     """The counter may go round between two readings, so no rate can be told from it."""
+
+    def __init__(self) -> None:
+        super().__init__(Trouble.PERMANENT, "the byte counter is too narrow for this link")
 
 
 class ByteRate:
@@ -52,15 +59,19 @@ class ByteRate:
         before, elapsed = self._value, time - self._time
         self._value, self._time = value, time
         self._bits = min(self._bits, bits)
-        if before is None or elapsed <= 0:
-            return None
         limit = ceiling * _JITTER if ceiling is not None else None
-        if value < before and self._bits == 64 and before < 1 << 32:
-            # A counter that falls below 2^32 has begun anew or is narrower than its type.
-            # Only the second is a danger, and it is the one to assume: a wider one loses nothing.
+        if before is None:
+            elapsed = _SOONEST
+        elif elapsed <= 0:
+            return None
+        elif value < before < 1 << 32:
+            # A counter that falls below 2^32 has begun anew or is narrower than its type. Only
+            # the second is a danger, and it is the one to assume: a wider one loses nothing.
             self._bits = 32
         if self._bits < 64 and (limit is None or limit * elapsed >= 1 << self._bits):
             raise NarrowCounter
+        if before is None:
+            return None
         difference = (value - before) % (1 << self._bits)
         rate = difference / elapsed
         if value < before if limit is None else rate > limit:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from agent.nvml import NvmlClient, NvmlEventKind, NvmlTick
+from agent.nvml_process import NvmlProcess
 from tests.fakenvml.staged import Scenario
 from tests.nvml.conftest import Bench, by_index
 
@@ -322,6 +323,31 @@ def test_pcie_throughput_that_never_returns_costs_only_itself(stage: Stage) -> N
     assert tick.gpus[0].values["utilization_ratio"] == 0.5
     assert metric in tick.gpus[1].values
     assert bench.client.restarts_total == 0
+
+
+def test_a_child_of_another_version_is_no_reason_to_fail(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = stage("")
+    monkeypatch.setattr(NvmlProcess, "answer", lambda *_: {"rows": []})
+    for _ in range(3):
+        tick = bench.tick()
+        assert tick.gpus == ()
+        assert "restart the agent" in str(tick.missing)
+
+
+def test_a_process_that_cannot_be_started_is_said_and_tried_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = stage("")
+
+    def refuse(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("agent.nvml.NvmlProcess", refuse)
+        assert "Too many open files" in str(bench.tick().missing)
+    bench.until(lambda tick: healthy(tick) == [0])
 
 
 def test_steady_state_costs_at_most_eight_calls_a_tick_and_gpu(stage: Stage) -> None:

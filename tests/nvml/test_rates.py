@@ -57,10 +57,12 @@ def test_a_32_bit_counter_wraps_on_a_link_that_cannot_fill_it() -> None:
 
 
 def test_a_32_bit_counter_on_a_fast_link_tells_nothing() -> None:
-    counter, fast = ByteRate(), pcie_ceiling(5, 16)
-    counter.add(0, 32, 0, fast)
     with pytest.raises(NarrowCounter):
-        counter.add(10, 32, 1, fast)
+        ByteRate().add(0, 32, 0, pcie_ceiling(5, 16))
+    slow = ByteRate()
+    slow.add(0, 32, 0, pcie_ceiling(3, 1))
+    with pytest.raises(NarrowCounter):
+        slow.add(10, 32, 10, pcie_ceiling(3, 1))  # ten seconds are enough to go round
 
 
 def test_a_wide_type_around_a_narrow_counter_is_found_out() -> None:
