@@ -67,6 +67,12 @@ def imported_uuid(host: str, index: int) -> str:
     return f"imported:{host}:{index}"
 
 
+def index_of(uuid: str) -> int | None:
+    """The index within a key that `imported_uuid` made, None for the UUID of a card."""
+    place = uuid.rpartition(":")[2]
+    return int(place) if uuid.startswith("imported:") and place.isdigit() else None
+
+
 def _complete(document: dict[str, Any], host: str | None) -> None:
     if host is not None:
         document.setdefault("host", host)

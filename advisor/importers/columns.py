@@ -10,7 +10,17 @@ from enum import StrEnum
 from importlib import resources
 from typing import Any
 
-from telemetry.metrics import DISK, ENGINE, GPU, HOST, MOUNT, NIC, Family
+from telemetry.metrics import (
+    COVERED_SECONDS,
+    DISK,
+    ENGINE,
+    GPU,
+    HOST,
+    MOUNT,
+    NIC,
+    Family,
+    Statistic,
+)
 
 _OWN: tuple[tuple[str, Family], ...] = (
     ("host_", HOST),
@@ -173,11 +183,8 @@ class ColumnMap:
 
 def _own_columns() -> Iterable[tuple[str, Column]]:
     for prefix, family in _OWN:
-        units = {f: m.unit for m in family.metrics for _, f in m.fields()}
-        for field in family.fields():
-            share = units.get(field) == "ratio" or field.endswith("_ratio")
-            unit = Unit("ratio" if share else units.get(field, "plain"), 1.0)
-            yield prefix + field, Column("", 0, Role.VALUE, family.measurement, field, unit)
+        for name, unit in _units(family).items():
+            yield prefix + name, Column("", 0, Role.VALUE, family.measurement, name, unit)
         for text in family.texts:
             if (family.measurement, text) not in (("gpu", "gpu_model"),):
                 yield prefix + text, Column("", 0, Role.TEXT, family.measurement, text)
@@ -186,6 +193,20 @@ def _own_columns() -> Iterable[tuple[str, Column]]:
                 column = prefix + _TAG_COLUMNS.get(tag, tag)
                 if family is MOUNT or tag != "mount":
                     yield column, Column("", 0, Role.TEXT, family.measurement, tag)
+
+
+def _units(family: Family) -> dict[str, Unit]:
+    units = {COVERED_SECONDS: Unit("seconds", 1.0)}
+    for metric in family.metrics:
+        for statistic, name in metric.fields():
+            match statistic:
+                case Statistic.COUNT:
+                    units[name] = Unit("count", 1.0)
+                case Statistic.ZERO_RATIO | Statistic.BUSY_RATIO:
+                    units[name] = Unit("ratio", 1.0)
+                case _:
+                    units[name] = Unit(metric.unit, 1.0)
+    return units
 
 
 def _best(found: list[Column]) -> tuple[tuple[Column, ...], list[str]]:

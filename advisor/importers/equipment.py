@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor.importers.recording import Facts, Place, Recording, Track
-from advisor.inventories import imported_uuid
+from advisor.inventories import imported_uuid, index_of
 from telemetry.inventory import BlockDevice, GpuInfo, Inventory, Mount, Nic, Pcie
 
 
@@ -56,7 +56,7 @@ def _card(uuid: str, track: Track, facts: Facts, told: str | None) -> GpuInfo:
     )
     return GpuInfo(
         uuid=uuid,
-        index=facts.index,
+        index=facts.index if facts.index is not None else index_of(uuid),
         name=facts.model or told,
         memory_bytes=_whole(memory),
         power_limit_watts=track.largest(("gpu", "power_limit_watts")),

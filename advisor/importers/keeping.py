@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from telemetry.metrics import FAMILIES
 from telemetry.store import Store
-from telemetry.window import TIERS, Window
+from telemetry.window import TIERS, Key, Row, Window
 
+_SCALES = {f.measurement: f.scales() for f in FAMILIES}
 _BATCH = 500
 _LONG = TIERS[-1]
 
@@ -58,8 +60,19 @@ class Existing:
         return window
 
     def has(self, window: Window) -> bool:
-        """Whether exactly this window is there."""
-        return self._windows.get((window.tier, window.start)) == window
+        """Whether exactly this window is there, at the store's resolution."""
+        return self._windows.get((window.tier, window.start)) == _at_resolution(window)
+
+
+def _at_resolution(window: Window) -> Window:
+    """The window as it comes back from a store."""
+    rows: dict[Key, Row] = {}
+    for key, row in window.rows.items():
+        scales = _SCALES[key[0]]
+        rows[key] = Row(
+            {n: round(v * scales[n]) / scales[n] for n, v in row.values.items()}, row.texts
+        )
+    return Window(window.host, window.tier, window.start, window.seconds, rows)
 
 
 def keep(store: Store, existing: Existing, windows: Iterable[Window]) -> Kept:

@@ -117,11 +117,15 @@ class Facts:
 
 @dataclass(slots=True)
 class Recording:
-    """One host: the rows of each GPU by its key, and what is known of the cards."""
+    """One host: the rows of each GPU by its key, and what is known of the cards.
+
+    `engines` are the GPUs that share each GPU's inference engine, where the log does not name it.
+    """
 
     host: str
     tracks: dict[str | None, Track] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
+    engines: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def track(self, uuid: str | None) -> Track:
         """The rows of a GPU, begun where it is new."""

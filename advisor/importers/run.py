@@ -10,6 +10,7 @@ from pathlib import Path
 
 from advisor.errors import AdvisorError, UsageError
 from advisor.importers.columns import ColumnMap
+from advisor.importers.engines import name_engines
 from advisor.importers.equipment import inventory_of
 from advisor.importers.keeping import Existing, Kept, keep
 from advisor.importers.processes import Processes
@@ -185,14 +186,14 @@ def _windows(recording: Recording, step: float, origin: int) -> Iterator[Window]
     """The windows of a host, each tier in order of time."""
     signals = Signals.load()
     processes = Processes(Signatures.load())
+    name_engines(recording)
     samples = slices(recording, step, processes.rows)
-    readings = step < MEAN_STEP * _JITTER
-    if not readings:
-        whole = all(SECONDS in t.values for t in recording.tracks.values())
-        if not whole:
-            samples = split(samples, origin, _LONG)
+    aggregate = is_aggregate(recording)
+    whole = aggregate and all(SECONDS in t.values for t in recording.tracks.values())
+    if whole or step >= MEAN_STEP * _JITTER:
+        # Windows of an export are taken as they are; longer means are cut to 5-minute windows.
         yield from _combined(
-            samples,
+            samples if whole else split(samples, origin, _LONG),
             Combiner(
                 recording.host, _LONG, origin, signals=None if whole else signals, whole=whole
             ),
@@ -200,7 +201,7 @@ def _windows(recording: Recording, step: float, origin: int) -> Iterator[Window]
         return
     if step > _WHOLE_READING:
         samples = split(samples, origin, _SHORT)
-    if is_aggregate(recording):
+    if aggregate:
         yield from _combined(
             samples,
             *(

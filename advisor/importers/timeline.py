@@ -146,20 +146,26 @@ class _Rows:
         numbers, words = track.row(row)
         values: dict[Key, dict[str, float]] = {}
         texts: dict[Key, dict[str, str]] = {}
-        keys = {m: cls._key(m, track, words) for m, _ in (*numbers, *words) if m}
+        keys: dict[str, Key | None] = {
+            m: cls._key(m, track, words) for m, _ in (*numbers, *words) if m
+        }
         if track.uuid is not None:
             facts = recording.facts.get(track.uuid)
             if facts is not None and facts.model is not None:
                 texts["gpu", track.uuid] = {"gpu_model": facts.model}
+        engine = recording.engines.get(track.uuid or "")
+        if engine is not None and "engine" in keys:
+            key = keys["engine"] = ("engine", f"{_UNTOLD}-{engine[0]}")
+            texts[key] = {"gpu_uuids": ",".join(engine)}
         for (measurement, name), number in numbers.items():
-            if measurement and (key := keys[measurement]) is not None:
-                values.setdefault(key, {})[name] = number
+            if measurement and (subject := keys[measurement]) is not None:
+                values.setdefault(subject, {})[name] = number
         for (measurement, name), word in words.items():
             if measurement == "gpu_process":
                 if track.uuid is not None:
                     texts.update(processes(track.uuid, word))
-            elif (key := keys[measurement]) is not None and name not in _TAGS[measurement]:
-                texts.setdefault(key, {})[name] = word
+            elif (subject := keys[measurement]) is not None and name not in _TAGS[measurement]:
+                texts.setdefault(subject, {})[name] = word
         return cls(values, texts)
 
     @staticmethod
