@@ -102,14 +102,14 @@ def block_devices(hostfs: HostFs) -> tuple[BlockDevice, ...]:
 
 
 def mounts(hostfs: HostFs, data_paths: Iterable[str] = ()) -> tuple[Mount, ...]:
-    """The mounts that are sampled. Several devices below one are joined by commas."""
+    """The mounts that are sampled, named as their rows; several devices are joined by commas."""
     try:
         points = relevant(read_mounts(hostfs), data_paths)
     except OSError:
         return ()
     return tuple(
         Mount(
-            path=point.path,
+            path=point.name,
             fstype=point.fstype,
             source=point.source,
             device=None

@@ -32,7 +32,11 @@ class Collector(Protocol):
         """
 
     def unavailable(self) -> dict[str, str]:
-        """Each metric (or `measurement SUBJECT metric`) that is absent, with the reason."""
+        """What is absent, with the reason.
+
+        A metric of the host by its name; of others `MEASUREMENT SUBJECT METRIC`, less what does
+        not matter: `gpu UUID` is all of one GPU, `disk` all disks.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ SLOTS = 16
 """Processes of one GPU that have a row; more are counted only."""
 _EARLY = 0.25
 """A tick may come this much before it is due."""
+_IO_METRICS = ("read_bytes_per_second", "write_bytes_per_second")
 _IO_ADVICE = (
     "{}: reading the I/O of other users' processes needs CAP_SYS_PTRACE"
     " (a systemd drop-in with AmbientCapabilities=CAP_SYS_PTRACE)"
@@ -53,6 +54,8 @@ class _Gpu:
 class GpuProcessCollector:
     """Every 5 s, for the processes that the driver lists, and for nobody else.
 
+    The second reading follows the first at once, so that there are rates from the second tick on.
+
     The processor time and I/O of a row are those of the process and of its workers that are on no
     GPU (dataloaders). What a GPU's job reads, writes and waits for is on the second of the reading
     alone, so that its shares are counted against that second's gaps; counts and memory, which are
@@ -70,6 +73,7 @@ class GpuProcessCollector:
         self._trees: dict[int, Tree] = {}
         self._gpus: dict[str, _Gpu] = {}
         self._due = -math.inf
+        self._readings = 0
         self._reasons: dict[str, str] = {}
         self.errors_total = 0
 
@@ -79,7 +83,8 @@ class GpuProcessCollector:
         uuids = [key[1] for key in sample.rows if key[0] == "gpu"]
         fresh = now >= self._due - _EARLY
         if fresh:
-            self._due = now + self.every
+            self._due = now + (self.every if self._readings else 0.0)
+            self._readings += 1
             self._read(now, uuids)
         for uuid in uuids:
             gpu = self._gpus.get(uuid)
@@ -148,8 +153,8 @@ class GpuProcessCollector:
             self._trees[pid] = tree
         if tree.io_reason is not None:
             reason = _IO_ADVICE.format(tree.io_reason)
-            self._reasons["gpu_process read_bytes_per_second, write_bytes_per_second"] = reason
-            self._reasons["gpu job_read_bytes_per_second, job_write_bytes_per_second"] = reason
+            for metric in _IO_METRICS:
+                self._reasons[f"gpu_process {metric}"] = reason
         if tree.workers_reason is not None:
             self._reasons["gpu_process workers"] = tree.workers_reason
         return _Seen(Life.RUNNING, activity)
@@ -183,10 +188,13 @@ class GpuProcessCollector:
         if activities:
             looked_at = sum(a.looked_at for a in activities)
             gpu.rates["job_blocked_ratio"] = sum(a.waiting for a in activities) / looked_at
-            for metric in ("read_bytes_per_second", "write_bytes_per_second"):
+            for metric in _IO_METRICS:
                 rates = [getattr(a, metric) for a in activities]
                 if None not in rates:
                     gpu.rates[f"job_{metric}"] = sum(rates)
+                elif f"gpu_process {metric}" in self._reasons:
+                    why = self._reasons[f"gpu_process {metric}"]
+                    self._reasons[f"gpu {uuid} job_{metric}"] = why
 
     def _show(
         self,
@@ -213,7 +221,7 @@ class GpuProcessCollector:
             activity = _running(shown)
             if activity is not None:
                 levels["host_memory_bytes"] = float(activity.stat.resident_bytes)
-                for metric in ("cpu_cores", "read_bytes_per_second", "write_bytes_per_second"):
+                for metric in ("cpu_cores", *_IO_METRICS):
                     value = getattr(activity, metric)
                     if value is not None:
                         moving[metric] = value

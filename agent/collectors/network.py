@@ -71,8 +71,10 @@ class NetworkCollector:
         reasons = {f"nic {name}": reason for name, reason in self._reasons.items()}
         for nic in self._nics.values():
             if nic.speed is None:
-                names = "speed_bits_per_second, rx_link_ratio, tx_link_ratio"
-                reasons[f"nic {nic.port.name} {names}"] = "the driver tells no link speed"
+                down = nic.texts.get("state") == "down"
+                reason = "the link is down" if down else "the driver tells no link speed"
+                for metric in ("speed_bits_per_second", "rx_link_ratio", "tx_link_ratio"):
+                    reasons[f"nic {nic.port.name} {metric}"] = reason
         return reasons
 
     def _look(self, now: float) -> None:
