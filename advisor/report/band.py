@@ -1,0 +1,139 @@
+"""The state band: what a GPU did over a period, as stacked columns of time.
+
+A column is a stretch of time; the heights within it are the shares of that time which each state
+had, so that nothing short is lost to a majority. Drawn as one SVG path a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from advisor.assessment import GpuTimeline, Period
+from telemetry.states import State
+
+WIDTH = 1000.0
+HEIGHT = 24.0
+_COLUMNS = 168  # an hour each over a week
+_WINDOW_SECONDS = 300
+_DAY = 86_400
+_TICKS = 8
+
+STACK = (
+    State.BUSY,
+    State.STARVED,
+    State.STUCK,
+    State.ORPHAN_HELD,
+    State.IDLE_HELD,
+    State.IDLE_FREE,
+    State.UNKNOWN,
+)
+"""From the bottom of a column upwards; what no window covers is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark of the time axis: its place as a share of the width, and its time."""
+
+    place: float
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The time axis of a band. `days` tells whether the marks are days, else hours."""
+
+    period: Period
+    step: int
+    ticks: tuple[Tick, ...]
+    days: bool
+
+
+def axis(period: Period) -> Axis:
+    """An axis with at most eight marks, at midnights or at whole hours."""
+    length = period.until - period.since
+    step = _WINDOW_SECONDS * max(1, -(-length // (_COLUMNS * _WINDOW_SECONDS)))
+    days = length > 2 * _DAY
+    choices = (_DAY * n for n in (1, 2, 4, 7, 14, 28, 56)) if days else _hours()
+    between = next((c for c in choices if length / c <= _TICKS), length)
+    first = -(-period.since // between) * between
+    ticks = tuple(
+        Tick((time - period.since) / length, time)
+        for time in range(first, period.until, between)
+        if (time - period.since) / length < 0.97
+    )
+    return Axis(period, step, ticks, days)
+
+
+def _hours() -> Iterator[int]:
+    return (60 * n for n in (5, 10, 15, 30, 60, 120, 180, 360, 720))
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The part of a band that one state fills, as an SVG path."""
+
+    state: State
+    path: str
+
+
+def areas(timeline: GpuTimeline, axis: Axis) -> tuple[Area, ...]:
+    """The areas of a GPU over the axis's period, in a box of WIDTH by HEIGHT."""
+    columns = shares(timeline, axis)
+    paths: dict[State, list[str]] = {state: [] for state in STACK}
+    width = WIDTH * axis.step / (axis.period.until - axis.period.since)
+    for begin, end, column in _runs(columns):
+        left, right = begin * width, min(end * width, WIDTH)
+        below = 0.0
+        for state in STACK:
+            share = column.get(state, 0.0)
+            if share > 0:
+                top = HEIGHT * (1 - below - share)
+                tall = HEIGHT * share
+                paths[state].append(
+                    f"M{_short(left)} {_short(top)}h{_short(right - left)}v{_short(tall)}"
+                    f"H{_short(left)}z"
+                )
+                below += share
+    return tuple(Area(state, "".join(path)) for state, path in paths.items() if path)
+
+
+def shares(timeline: GpuTimeline, axis: Axis) -> list[dict[State, float]]:
+    """For each column of the axis, the share of its time by state; they add up to 1."""
+    since, until, step = axis.period.since, axis.period.until, axis.step
+    columns: list[dict[State, float]] = [{} for _ in range(-(-(until - since) // step))]
+    frame = timeline.frame
+    for start, seconds, result in zip(frame.start, frame.seconds, timeline.states, strict=True):
+        begin, end = max(start, since), min(start + seconds, until)
+        while begin < end:
+            i = (begin - since) // step
+            cut = min(end, since + (i + 1) * step)
+            columns[i][result.state] = columns[i].get(result.state, 0.0) + cut - begin
+            begin = cut
+    for i, column in enumerate(columns):
+        length = min(step, until - since - i * step)
+        covered = sum(column.values())
+        if covered < length:
+            column[State.UNKNOWN] = column.get(State.UNKNOWN, 0.0) + length - covered
+        for state in column:
+            column[state] = round(column[state] / max(length, covered), 4)
+    return columns
+
+
+def _runs(
+    columns: Iterable[dict[State, float]],
+) -> Iterator[tuple[int, int, dict[State, float]]]:
+    """Neighbouring columns that are the same, as (first, past the last, column)."""
+    begin, last = 0, None
+    i = -1
+    for i, column in enumerate(columns):
+        if last is not None and column != last:
+            yield begin, i, last
+            begin = i
+        last = column
+    if last is not None:
+        yield begin, i + 1, last
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")

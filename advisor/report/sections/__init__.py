@@ -1,0 +1,1 @@
+"""The sections of the report, one module and one template each."""
