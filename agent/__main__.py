@@ -131,13 +131,14 @@ def _shipper(settings: Settings, keeper: Keeper, clock: SystemClock) -> Shipper:
         ) from None
     from agent.quarantine import Quarantine
     from agent.shipper import Shipper, Waits
+    from agent.state_texts import StateTexts
 
     influx = settings.influx
     store = Path(settings.store.path)
     folder = Path(influx.quarantine) if influx.quarantine else store.with_name("quarantine")
     return Shipper(
         store,
-        Influx(influx),
+        Influx(influx, StateTexts()),
         Quarantine(folder, influx.quarantine_bytes),
         clock,
         position=keeper.position(),
