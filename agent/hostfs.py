@@ -8,7 +8,9 @@ for a read of an open file), so nothing here goes through it.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _CHUNK = 65536
 _LIMIT = 4 << 20
 """No file of /proc that is read here is longer on a working machine."""
@@ -32,7 +34,7 @@ class HostFs:
 
     def bytes(self, path: str, limit: int = _LIMIT) -> bytes:
         """The content of a file, at most `limit` bytes of it."""
-        fd = os.open(self.root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = os.open(self.root + path, _FLAGS)
         try:
             return _read(fd, limit)
         finally:
@@ -109,10 +111,21 @@ class KeptFile:
 
     def read(self, limit: int = _LIMIT) -> bytes:
         """The content now. Raises OSError; the next read then opens the file anew."""
+        return self._get(_read, limit)
+
+    def record(self, limit: int = 16384) -> bytes:
+        """The content of a file that the kernel gives as one record, in one call.
+
+        So are attributes of sysfs and what uses single_open: /proc/stat, meminfo, loadavg,
+        pressure, PID/stat, PID/io. Lists (vmstat, mountinfo, mountstats) are not. Raises OSError.
+        """
+        return self._get(_read_once, limit)
+
+    def _get(self, reading: Callable[[int, int], bytes], limit: int) -> bytes:
         if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._fd = os.open(self.path, _FLAGS)
         try:
-            return _read(self._fd, limit)
+            return reading(self._fd, limit)
         except OSError as error:
             self.close()
             error.filename = error.filename or self.path
@@ -169,3 +182,7 @@ def _read(fd: int, limit: int) -> bytes:
             break
         chunk = os.pread(fd, min(_CHUNK, limit - offset), offset)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _read_once(fd: int, limit: int) -> bytes:
+    return os.pread(fd, limit, 0)

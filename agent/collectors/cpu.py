@@ -40,7 +40,7 @@ class CpuCollector:
 
     def _read_times(self, values: dict[str, float]) -> None:
         # The first line sums all processors. Guest time is within user time already.
-        fields = self._stat.read(limit=256).split(b"\n", 1)[0].split()
+        fields = self._stat.record(limit=256).split(b"\n", 1)[0].split()
         if len(fields) < 8 or fields[0] != b"cpu":
             raise ValueError("/proc/stat does not begin with the processors' sum")
         times = tuple(int(field) for field in fields[1:9])
@@ -57,4 +57,4 @@ class CpuCollector:
         values["cpu_iowait_ratio"] = iowait / total
 
     def _read_load(self, values: dict[str, float]) -> None:
-        values["load_1m"] = float(self._load.read().split(None, 1)[0])
+        values["load_1m"] = float(self._load.record().split(None, 1)[0])

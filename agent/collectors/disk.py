@@ -59,7 +59,7 @@ class DiskCollector:
             self._look(now)
         for name, disk in list(self._disks.items()):
             try:
-                fields = disk.file.read().split()
+                fields = disk.file.record().split()
                 row = self._row(disk, tuple(map(int, fields[:11])), now)
             except (OSError, ValueError) as error:
                 self._drop(name, getattr(error, "strerror", None) or "its stat has an unknown form")

@@ -13,6 +13,8 @@ from telemetry.window import Key, Sample
 
 SLOTS = 16
 """Processes of one GPU that have a row; more are counted only."""
+_KEPT = 16
+"""Processes whose files stay open: all of a usual server's, within the usual 1,024 descriptors."""
 _EARLY = 0.25
 """A tick may come this much before it is due."""
 _IO_METRICS = ("read_bytes_per_second", "write_bytes_per_second")
@@ -136,7 +138,8 @@ class GpuProcessCollector:
         if not self._sight.initial:
             # The driver lists the machine's pids: the same number here is another process.
             return _Seen(Life.HIDDEN)
-        tree = self._trees.get(pid) or Tree(self._hostfs, pid)
+        keep = whole and len(self._trees) < _KEPT
+        tree = self._trees.get(pid) or Tree(self._hostfs, pid, keep=keep)
         try:
             activity = tree.read(now, on_gpus) if whole else Activity(tree.stat(), 0.0, 0)
         except (FileNotFoundError, ProcessLookupError):

@@ -53,7 +53,7 @@ class MemoryCollector:
 
     def _read_total(self, values: dict[str, float]) -> None:
         self._text = b""
-        self._text = self._meminfo.read()
+        self._text = self._meminfo.record()
         values["memory_total_bytes"] = self._bytes(b"MemTotal:")
 
     def _read_used(self, values: dict[str, float]) -> None:

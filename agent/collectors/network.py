@@ -88,7 +88,7 @@ class NetworkCollector:
             nic.texts = {"kind": port.kind} | ({"state": state} if state else {})
 
     def _read(self, nic: _Nic, row: dict[str, float], now: float) -> None:
-        counts = (int(nic.rx.read()), int(nic.tx.read()))
+        counts = (int(nic.rx.record()), int(nic.tx.record()))
         grown = nic.counters.advance(counts, now)
         if grown is None:
             return

@@ -59,7 +59,7 @@ class PressureCollector:
 
         def read(values: dict[str, float]) -> None:
             try:
-                text = file.read()
+                text = file.record()
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.EOPNOTSUPP):
                     raise ReadingFailed(Trouble.PERMANENT, ABSENT) from error
