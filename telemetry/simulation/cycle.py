@@ -48,8 +48,8 @@ class Cycle:
     """The seconds of one job: `parts` repeat; a checkpoint takes the first of every `every`.
 
     Rates are bytes per second while the part lasts: `read` what comes from the input's mount in
-    READ, `ahead` what is read in WORK, `decode_cores` what decoding keeps busy in DECODE and
-    `ahead_cores` in WORK, `swap` what comes back in SWAP, `write` what a checkpoint writes.
+    READ, `ahead` what is read in WORK, `swap` what comes back in SWAP, `write` what is written
+    in CHECKPOINT. `decode_threads` are kept busy in DECODE, `ahead_threads` in WORK.
     """
 
     parts: tuple[Part, ...]
@@ -57,8 +57,8 @@ class Cycle:
     every: int = CYCLES_RESTART
     read: float = 0.0
     ahead: float = 0.0
-    decode_cores: float = 0.0
-    ahead_cores: float = 0.0
+    decode_threads: float = 0.0
+    ahead_threads: float = 0.0
     swap: float = 0.0
     write: float = 0.0
 
@@ -114,7 +114,7 @@ def _cycle(
     job = activity.job
     if job.requests is not None:
         busy = round(REQUEST_PERIOD * job.requests.busy_ratio * activity.level)
-        return Cycle(_spread(busy), every=CYCLES_RESTART)
+        return Cycle(_spread(busy), every=REQUEST_PERIOD)
     compute = job.compute_seconds
     parts = [Part.WORK] * compute
     swap = _swap_share(server, activities)
@@ -122,7 +122,7 @@ def _cycle(
         # One pass over the run's memory brings back, at the least, what does not fit.
         bytes_per_cycle = short * compute / job.host_memory_pass_seconds
         parts += [Part.SWAP] * round(bytes_per_cycle / swap)
-    read = ahead = decode_cores = ahead_cores = 0.0
+    read = ahead = decode_threads = ahead_threads = 0.0
     if job.input is not None:
         source = job.input
         read = _fair_rate(source, compute, activities)
@@ -130,12 +130,14 @@ def _cycle(
         waits = round((source.chunk_bytes - before) / read)
         parts += [Part.READ] * waits
         ahead = (before if waits else source.chunk_bytes) / compute
-        decode_cores = float(min(source.workers, server.cpu.physical_cores or source.workers))
-        seconds = source.decode_core_seconds / decode_cores
+        # A core decodes no more with two threads than with one; they only look busy.
+        cores = min(source.workers, server.cpu.physical_cores or source.workers)
+        seconds = source.decode_core_seconds / cores
+        decode_threads = float(min(source.workers, server.threads))
         early = min(seconds * source.prefetch_ratio, compute)
         waits = round(seconds - early)
         parts += [Part.DECODE] * waits
-        ahead_cores = (early if waits else seconds) * decode_cores / compute
+        ahead_threads = (early if waits else seconds) * cores / compute
     if len(parts) == compute:
         parts = [Part.WORK]  # nothing to wait for: always at work
     saved = job.checkpoint
@@ -145,8 +147,8 @@ def _cycle(
         every=saved.every if saved is not None else CYCLES_RESTART,
         read=read,
         ahead=ahead,
-        decode_cores=decode_cores,
-        ahead_cores=ahead_cores,
+        decode_threads=decode_threads,
+        ahead_threads=ahead_threads,
         swap=swap if short else 0.0,
         write=_write_rate(saved) if saved is not None else 0.0,
     )

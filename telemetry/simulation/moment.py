@@ -124,11 +124,11 @@ class Situation:
             load.press(part)
             load.iowait_cores += _IOWAIT_CORES.get(part, 0.0)
             if part is Part.WORK:
-                load.cores += job.cpu_cores + cycle.ahead_cores
-                load.wanted_cores += job.cpu_cores + cycle.ahead_cores
+                load.cores += job.cpu_cores + cycle.ahead_threads
+                load.wanted_cores += job.cpu_cores + cycle.ahead_threads
             elif part is Part.DECODE:
                 assert job.input is not None
-                load.cores += cycle.decode_cores
+                load.cores += cycle.decode_threads
                 load.wanted_cores += job.input.workers
             if part is Part.SWAP:
                 load.swap_in += cycle.swap
@@ -253,8 +253,8 @@ class Situation:
     def _job_cores(self, number: int, part: Part) -> float:
         cycle = self._cycles[number]
         if part is Part.WORK:
-            return self.activities[number].job.cpu_cores + cycle.ahead_cores
-        return cycle.decode_cores if part is Part.DECODE else 0.1
+            return self.activities[number].job.cpu_cores + cycle.ahead_threads
+        return cycle.decode_threads if part is Part.DECODE else 0.1
 
     def _job_read(self, number: int, part: Part) -> float:
         """Bytes that the job had read for one of its GPUs."""
