@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.collectors import COLLECTORS, Sources
+from agent.collectors.disk import DiskCollector
 from agent.collectors.mount import MountCollector
 from agent.hostfs import HostFs
 from agent.inventory import take_inventory
@@ -88,3 +89,15 @@ def test_a_file_that_fails_later_costs_only_its_own_metrics(tmp_path: Path) -> N
     assert ("disk", "nvme0n1") not in sample.rows
     assert "memory_used_bytes" in sample.rows["host",]
     assert "major_faults_per_second" not in sample.rows["host",]
+
+
+def test_a_loop_device_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    hostfs = plant(tmp_path, (MACHINES / "trainer" / "before.txt").read_text("utf-8"))
+    collector = DiskCollector(Sources(hostfs=hostfs))
+    for now, names in ((1.0, frozenset[str]()), (2.0, frozenset({"loop3"}))):
+        collector.also(names)
+        collector.collect(now, Sample(now, {}))
+        sample = Sample(now + 0.5, {})
+        collector.collect(now + 0.5, sample)
+        assert (("disk", "loop3") in sample.rows) is bool(names)
+        assert ("disk", "sda") in sample.rows
