@@ -295,7 +295,13 @@ class _Transaction:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            # SQLite ends the transaction itself on some errors (a full disk), on others not.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
 
 def _schema() -> str:

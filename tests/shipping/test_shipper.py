@@ -27,8 +27,8 @@ START = 1_700_000_100  # a multiple of 300
 
 @pytest.fixture(scope="module")
 def windows() -> list[Window]:
-    """Three hours of a server, the last ten minutes in both tiers."""
-    return list(history(load_scenario("training"), START, 3 / 24))
+    """An hour of a server, the last ten minutes in both tiers."""
+    return list(history(load_scenario("training"), START, 1 / 24))
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_a_poisoned_line_is_found_and_kept_apart(
     influxdb: InfluxDB, influxdb_v2: V2Front, database: str, store: Store, influx: InfluxSettings
 ) -> None:
     # Somebody else's point gave one field of one shard the wrong type: only there is a conflict.
-    poison = b'nic,host=x,window=10s rx_link_ratio="none" %d' % ((START + 10_600) * 10**9)
+    poison = b'nic,host=x,window=10s rx_link_ratio="none" %d' % ((START + 3_400) * 10**9)
     assert Influx(influx).send(database, [poison]) == Accepted()
     sender = shipper(store, influx)
     ship(sender)
@@ -164,7 +164,7 @@ def test_a_poisoned_line_is_found_and_kept_apart(
     refused = [key for key in expected if key[0] == "nic" and "rx_link_ratio" in expected[key]]
     assert refused
     there = arrived(influxdb, database)
-    del there["nic", "x", "10s", ("",), (START + 10_600) * 10**9]
+    del there["nic", "x", "10s", ("",), (START + 3_400) * 10**9]
     assert there == {key: fields for key, fields in expected.items() if key not in refused}
     assert sender.rejected_lines_total == len(refused)
     assert sender.position.windows == store.last_window_id()
