@@ -36,8 +36,8 @@ _GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 def whole_devices(hostfs: HostFs) -> list[str]:
     """Names of the devices on which I/O ends: no partition, no dm, md, loop, ram or zram.
 
-    What stacks on others (device mapper, RAID, loop) has no `device` link in sysfs or has slaves;
-    the hidden paths of a multipath NVMe namespace are counted by the namespace.
+    What stacks on others (device mapper, RAID, bcache, loop) has no `device` link in sysfs; the
+    hidden paths of a multipath NVMe namespace are counted by the namespace.
     """
     return [name for name in hostfs.names("/sys/block") if is_whole(hostfs, name)]
 
@@ -49,7 +49,6 @@ def is_whole(hostfs: HostFs, name: str) -> bool:
         hostfs.exists(f"{base}/device")
         and not name.startswith(_NO_STORAGE)
         and hostfs.maybe(f"{base}/hidden") != "1"
-        and not hostfs.names(f"{base}/slaves")
         and bool(hostfs.number(f"{base}/size"))
     )
 
