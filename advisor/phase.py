@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 
 class Phase(StrEnum):
@@ -44,3 +45,12 @@ class Segment:
     owner: str | None = None
     owner_kind: str | None = None
     gpus: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of `talla-advisor phases`; what is not known is not in it."""
+        document: dict[str, Any] = {}
+        for name in (f.name for f in fields(self)):
+            value = getattr(self, name)
+            if value is not None and (value != () or name == "evidence"):
+                document[name] = list(value) if isinstance(value, tuple) else value
+        return document

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Protocol
 
-from advisor.commands import check, config, export, import_, profiles, report
+from advisor.commands import check, config, export, hours, import_, phases, profiles, report
 
 
 class Command(Protocol):
@@ -19,4 +19,13 @@ class Command(Protocol):
         """Adds the command's parser, with `func` set to what runs it."""
 
 
-COMMANDS: tuple[Command, ...] = (import_, export, check, report, profiles, config)
+COMMANDS: tuple[Command, ...] = (
+    import_,
+    export,
+    check,
+    report,
+    hours,
+    phases,
+    profiles,
+    config,
+)

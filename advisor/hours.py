@@ -1,0 +1,124 @@
+"""GPU-hours by state, by cause and by owner; they add up to the period."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from advisor.assessment import GpuHours, GpuTimeline, Observations, OwnerHours, Period
+from advisor.processes import NOBODY, UNKNOWN_OWNER, ProcessReader, owners
+from telemetry.metrics import COVERED_SECONDS
+from telemetry.states import Cause, State
+
+
+def gpu_hours(observations: Observations, told: Period) -> tuple[GpuHours, ...]:
+    """Where the hours of each GPU went over a period within what was observed.
+
+    A window counts whole under its state; time without a window is unknown, so that the states
+    add up to the period. Causes and lost hours are those of starved windows.
+    """
+    return tuple(
+        _hours(observations.host, uuid, timeline, told)
+        for uuid, timeline in observations.gpus.items()
+    )
+
+
+def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, ...]:
+    """GPU-hours by owner, the largest first; they add up to those of all GPUs.
+
+    A GPU that several owners hold at once is shared out evenly. Time of a GPU that is known to
+    hold no process belongs to nobody, all other time without an owner to "unknown".
+    """
+    hours: dict[tuple[str, str], dict[State, float]] = defaultdict(lambda: defaultdict(float))
+    reader = ProcessReader()
+    for timeline in observations.gpus.values():
+        processes = reader.by_window(timeline.frame, observations.frames.get("gpu_process", ()))
+        counts = timeline.frame.columns.get("process_count")
+        seen = 0
+        for i, seconds in _parts(timeline, told):
+            seen += seconds
+            whose = owners(processes[i])
+            if not whose:
+                empty = counts is not None and counts[i] == 0
+                whose = (NOBODY if empty else UNKNOWN_OWNER,)
+            for owner in whose:
+                hours[owner][timeline.states[i].state] += seconds / 3600 / len(whose)
+        rest = told.until - told.since - seen
+        if rest > 0:
+            hours[UNKNOWN_OWNER][State.UNKNOWN] += rest / 3600
+    return _by_size(hours)
+
+
+def gpu_hours_json(hours: GpuHours) -> dict[str, Any]:
+    """The JSON object of `talla-advisor hours`."""
+    return {
+        "host": hours.host,
+        "gpu_uuid": hours.gpu_uuid,
+        "hours": {state.value: round(value, 4) for state, value in hours.hours.items()},
+        "causes": {cause.value: round(value, 4) for cause, value in hours.causes.items()},
+        "lost_hours": round(hours.lost_hours, 4),
+        "coverage_ratio": round(hours.coverage_ratio, 4),
+    }
+
+
+def owner_hours_json(hours: OwnerHours) -> dict[str, Any]:
+    """The JSON object of `talla-advisor hours --by owner`."""
+    return {
+        "owner": hours.owner,
+        "owner_kind": hours.owner_kind,
+        "hours": {state.value: round(value, 4) for state, value in hours.hours.items()},
+    }
+
+
+def _hours(host: str, uuid: str, timeline: GpuTimeline, told: Period) -> GpuHours:
+    states: dict[State, float] = defaultdict(float)
+    causes: dict[Cause, float] = defaultdict(float)
+    covered_column = timeline.frame.columns.get(COVERED_SECONDS)
+    lost = covered = 0.0
+    seen = 0
+    for i, seconds in _parts(timeline, told):
+        state = timeline.states[i]
+        seen += seconds
+        states[state.state] += seconds / 3600
+        if state.state is State.STARVED:
+            causes[state.cause or Cause.UNKNOWN] += seconds / 3600
+            lost += seconds / 3600 * (state.lost_ratio or 0.0)
+        value = float(seconds) if covered_column is None else covered_column[i] or 0.0
+        covered += min(float(seconds), value)
+    length = told.until - told.since
+    if length > seen:
+        states[State.UNKNOWN] += (length - seen) / 3600
+    coverage = covered / length if length > 0 else 0.0
+    return GpuHours(host, uuid, _ordered(states), dict(causes), lost, min(1.0, coverage))
+
+
+def _parts(timeline: GpuTimeline, told: Period) -> Iterator[tuple[int, int]]:
+    """Each window with its seconds inside the period; no second is counted twice."""
+    frame = timeline.frame
+    end = told.since
+    for i, start in enumerate(frame.start):
+        until = min(start + frame.seconds[i], told.until)
+        seconds = until - max(start, end)
+        if seconds > 0:
+            end = until
+            yield i, seconds
+
+
+def _ordered(states: dict[State, float]) -> dict[State, float]:
+    return {state: states[state] for state in State if states.get(state, 0.0) > 0.0}
+
+
+def merged(several: Iterable[tuple[OwnerHours, ...]]) -> tuple[OwnerHours, ...]:
+    """The hours of owners over several hosts, the largest first."""
+    hours: dict[tuple[str, str], dict[State, float]] = defaultdict(lambda: defaultdict(float))
+    for owners_of_host in several:
+        for owner in owners_of_host:
+            for state, value in owner.hours.items():
+                hours[owner.owner, owner.owner_kind][state] += value
+    return _by_size(hours)
+
+
+def _by_size(hours: dict[tuple[str, str], dict[State, float]]) -> tuple[OwnerHours, ...]:
+    ordered = sorted(hours.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    return tuple(OwnerHours(owner, kind, _ordered(states)) for (owner, kind), states in ordered)

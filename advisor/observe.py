@@ -1,0 +1,115 @@
+"""From history to observations: frames, states, segments and coverage of one server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.assessment import GpuTimeline, Observations, Period
+from advisor.history import History
+from advisor.phases import PhaseTeller
+from advisor.processes import ProcessReader, jobs_of
+from telemetry.inventory import Inventory
+from telemetry.metrics import COVERED_SECONDS, FAMILIES, GPU
+from telemetry.states import FIELDS, Classifier, Surroundings
+from telemetry.window import Frame
+
+_MORE_GPU_FIELDS = (
+    "memory_utilization_ratio",
+    "memory_reserved_bytes",
+    "power_watts_min",
+    "sm_active_ratio_zero_ratio",
+    "tensor_active_ratio",
+    "dram_active_ratio",
+    "dram_active_ratio_max",
+    "nvlink_rx_bytes_per_second",
+    "nvlink_tx_bytes_per_second",
+    "nvlink_rx_bytes_per_second_max",
+    "nvlink_tx_bytes_per_second_max",
+    "temperature_celsius_max",
+)
+GPU_FIELDS: tuple[str, ...] = tuple(
+    name for name in GPU.fields() if name in {*FIELDS, *_MORE_GPU_FIELDS}
+)
+"""What is read of a GPU: all that states, phases and sizing look at."""
+
+_UNREAD = frozenset({"gpu", "agent"})
+
+
+def observe(history: History, host: str, period: Period) -> Observations:
+    """What was seen of one host over a period, with the state of each window and the phases.
+
+    GPUs of the inventory that have no windows are there with an empty frame: their time is
+    unknown.
+    """
+    inventory = history.inventory(host) or Inventory(host)
+    since, until = period.since, period.until
+    frames = {
+        family.measurement: history.frames(
+            host, family.measurement, since=since, until=until, fields=family.fields(), texts=True
+        )
+        for family in FAMILIES
+        if family.measurement not in _UNREAD
+    }
+    gpus = {
+        frame.key[1]: frame
+        for frame in history.frames(
+            host, "gpu", since=since, until=until, fields=GPU_FIELDS, texts=True
+        )
+    }
+    for gpu in inventory.gpus:
+        if gpu.uuid not in gpus and not gpu.mig:
+            gpus[gpu.uuid] = Frame(("gpu", gpu.uuid))
+    timelines = _timelines(inventory, gpus, frames)
+    covered = _covered_seconds(gpus, frames)
+    length = max(1, until - since)
+    return Observations(
+        host=host,
+        period=period,
+        inventory=inventory,
+        gpus=timelines,
+        frames=frames,
+        coverage_ratio=min(1.0, covered / length),
+        covered_hours=covered / 3600,
+    )
+
+
+def _timelines(
+    inventory: Inventory, gpus: dict[str, Frame], frames: dict[str, list[Frame]]
+) -> dict[str, GpuTimeline]:
+    host = frames["host"][0] if frames["host"] else None
+    around = Surroundings(host, tuple(frames["disk"]), tuple(frames["mount"]))
+    threads = inventory.cpu.threads if inventory.cpu is not None else None
+    reader, classifier, teller = ProcessReader(), Classifier(), PhaseTeller(inventory, frames)
+    timelines: dict[str, GpuTimeline] = {}
+    for uuid, frame in gpus.items():
+        processes = reader.by_window(frame, frames["gpu_process"])
+        jobs = jobs_of(frame, processes, frames["gpu_process"], threads)
+        engines = teller.engines_of(frame)
+        if engines is not None and jobs.kinds is not None:
+            kinds = [k or e for k, e in zip(jobs.kinds, engines, strict=True)]
+            jobs = replace(jobs, kinds=kinds)
+        states = classifier.classify(frame, around, jobs)
+        timelines[uuid] = GpuTimeline(frame, states, [])
+        teller.add(uuid, frame, states, processes)
+    for uuid, segments in teller.segments().items():
+        timelines[uuid].segments = segments
+    return timelines
+
+
+def _covered_seconds(gpus: dict[str, Frame], frames: dict[str, list[Frame]]) -> float:
+    """Mean over the GPUs; the host's own where there is no GPU."""
+    subjects = list(gpus.values()) or frames["host"][:1]
+    if not subjects:
+        return 0.0
+    return sum(_covered(frame) for frame in subjects) / len(subjects)
+
+
+def _covered(frame: Frame) -> float:
+    column = frame.columns.get(COVERED_SECONDS)
+    if column is None:
+        return float(sum(frame.seconds))
+    return sum(
+        min(float(seconds), covered)
+        for seconds, covered in zip(frame.seconds, column, strict=True)
+        if covered is not None
+    )
