@@ -4,7 +4,7 @@
 what the catalogue does not know.
 """
 
-from advisor.catalogue.config_json import ConfigError, load_config, model_from_config
+from advisor.catalogue.config_json import ConfigError, check_count, load_config, model_from_config
 from advisor.catalogue.gpus import Gpu, PciId, find_gpu, gpus, normalise_name, suggest_gpus
 from advisor.catalogue.model import Model, Shape
 from advisor.catalogue.models import find_model, models, quant_in_name
@@ -15,6 +15,7 @@ __all__ = [
     "Model",
     "PciId",
     "Shape",
+    "check_count",
     "find_gpu",
     "find_model",
     "gpus",

@@ -98,11 +98,8 @@ def model_from_config(
     notes = []
     if parameters is None:
         parameters = shape.parameters
-    elif not (1 - COUNT_BELOW) <= parameters / shape.parameters <= 1 + COUNT_ABOVE:
-        raise ConfigError(
-            f"{where}: {parameters:,} parameters do not go with this shape, which gives "
-            f"{shape.parameters:,}; correct the count or the file"
-        )
+    else:
+        check_count(shape, parameters, where)
     if outer.get("vision_config") is not None and parameters == shape.parameters:
         notes.append(
             "the vision part is not counted: give the published total with --params to include it"
@@ -116,6 +113,15 @@ def model_from_config(
         verified=verified,
         notes=tuple(notes),
     )
+
+
+def check_count(shape: Shape, parameters: int, where: str) -> None:
+    """Raises ConfigError where a parameter count cannot belong to a shape."""
+    if not 1 - COUNT_BELOW <= parameters / shape.parameters <= 1 + COUNT_ABOVE:
+        raise ConfigError(
+            f"{where}: {parameters:,} parameters do not go with this shape, which gives "
+            f"{shape.parameters:,}; correct the count or the shape"
+        )
 
 
 class _Reader:

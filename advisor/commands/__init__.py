@@ -9,7 +9,19 @@ from __future__ import annotations
 import argparse
 from typing import Any, Protocol
 
-from advisor.commands import check, config, export, hours, import_, phases, profiles, report
+from advisor.commands import (
+    check,
+    config,
+    export,
+    gpus,
+    hours,
+    import_,
+    models,
+    phases,
+    plan,
+    profiles,
+    report,
+)
 
 
 class Command(Protocol):

@@ -104,8 +104,8 @@ def _fit(question: Question, gpu: Gpu | None, card_bytes: int, count: int) -> Fi
     wanted = need(question, count, card_bytes)
     if question.training or question.utilization is None:
         usable, taken = card_bytes, wanted.per_gpu_bytes + wanted.transient_bytes
-        if not wanted.complete:
-            taken += wanted.context_bytes if wanted.part("overhead_bytes") is None else 0
+        if question.training and not wanted.complete:
+            taken += wanted.context_bytes
     else:  # the engine fills its share of the card; the context lies outside that share
         usable = round(card_bytes * question.utilization)
         taken = wanted.per_gpu_bytes - wanted.context_bytes

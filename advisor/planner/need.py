@@ -39,7 +39,8 @@ class Need:
     """The parts over `gpus` cards. A part that is not known is not there.
 
     `transient_bytes` comes on top for a moment on one GPU, while a prompt is read whole.
-    `own_bytes` is what of the overhead lies outside an engine's share of the card: the context.
+    `context_bytes` is what lies outside the share of a card that an engine fills. Without a shape
+    the parts are weights and training states alone, and `complete` is False.
     """
 
     gpus: int
@@ -166,6 +167,8 @@ def _training(question: Question, gpus: int) -> Need:
             overhead += 2.0 * live
             how += f" + {live:,.0f} more gathered parameters x 2 B (ZeRO 3)"
         parts.append(_each("overhead_bytes", overhead, gpus, f"{how}, each GPU"))
+    else:  # model states alone, as DeepSpeed's and accelerate's estimators count them
+        parts.append(Part("overhead_bytes", 0, 0, "not counted: model states alone"))
     return Need(gpus, tuple(parts), 0, context, stage, shape is not None)
 
 
