@@ -40,4 +40,7 @@ COMMANDS: tuple[Command, ...] = (
     phases,
     profiles,
     config,
+    plan,
+    gpus,
+    models,
 )
