@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from advisor.finding import Basis, Dimension, Evidence, Verdict
 from advisor.message import Amount, Message, say
-from advisor.profiles import Rule
+from advisor.profiles import Rule, Status
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion
 from advisor.sizing.quantities import QUANTITIES
 
 
 def opinions(case: Case, dimension: Dimension) -> list[Opinion]:
-    """One opinion for each documented rule that can be checked on this server."""
+    """One opinion for each documented rule that can be checked on this server.
+
+    A piece of advice that is met is no reason to call anything right, and says nothing.
+    """
     found = []
     for rule in case.profiles.checkable(dimension, case.phases):
         value = quantity(case, rule)
         if value is not None and _concerns(case, rule):
-            found.append(_opinion(case, rule, value))
+            opinion = _opinion(case, rule, value)
+            if rule.status is Status.ACTIVE or opinion.verdict is not Verdict.RIGHT:
+                found.append(opinion)
     return found
+
+
+def unsaid(case: Case, dimension: Dimension, unknown: Message) -> Message:
+    """Why no rule speaks: the guides ask nothing here, or what they ask of is `unknown`."""
+    if case.main_phase is not None and not case.profiles.checkable(dimension, case.phases):
+        return say("the guides ask nothing of it for this work on a single server")
+    return unknown
 
 
 def quantity(case: Case, rule: Rule) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
 from advisor.message import Amount, Message, say
 from advisor.sizing import documented, series
-from advisor.sizing.case import SERVING, Case
+from advisor.sizing.case import FEEDING, SERVING, Case
 from advisor.sizing.opinion import Opinion, settle
 from telemetry.states import State
 
@@ -44,7 +44,7 @@ def _measured(case: Case, advised: tuple[str, ...]) -> list[Opinion]:
         return [_too_many(case, len(case.cards) - len(unused), unused, advised)]
     need = _need(case)
     if need is None:
-        return []
+        return _trains_on_all(case)
     spare = 1 if case.inventory.redundancy else 0
     enough = min(need.gpus + spare, len(case.cards))
     if enough < len(case.cards):
@@ -61,6 +61,24 @@ def _measured(case: Case, advised: tuple[str, ...]) -> list[Opinion]:
             case.thresholds.number("confidence", "right"),
             rule="R19",
             evidence=need.evidence,
+        )
+    ]
+
+
+def _trains_on_all(case: Case) -> list[Opinion]:
+    """A training run spreads over the cards that it was given: are those all, and at work?"""
+    trained = {uuid for d in case.demands if d.phase in FEEDING for uuid in d.gpus}
+    have = {card.info.uuid for card in case.cards}
+    waiting = case.hours(State.STARVED)
+    if trained != have or waiting > case.hours(State.BUSY):
+        return []
+    return [
+        Opinion(
+            Verdict.RIGHT,
+            Basis.MEASURED,
+            say("the jobs train on all {have} GPUs", have=len(have)),
+            case.thresholds.number("confidence", "documented"),
+            evidence=(Evidence("gpus used", "by training jobs", len(trained), len(have)),),
         )
     ]
 

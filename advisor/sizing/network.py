@@ -23,8 +23,9 @@ def judge(case: Case) -> Finding:
     ]
     if case.observations is not None and not case.too_short:
         opinions += _measured(case)
+    unknown = say("the phase or the links' speed is not known")
     return settle(
-        case, _DIMENSION, opinions, otherwise=say("the phase or the links' speed is not known")
+        case, _DIMENSION, opinions, otherwise=documented.unsaid(case, _DIMENSION, unknown)
     )
 
 

@@ -25,8 +25,12 @@ def judge(case: Case) -> Finding:
         case,
         _DIMENSION,
         opinions,
-        otherwise=say(
-            "the power feed is not known; give power_feed_watts in the configuration's"
-            " [server] section"
+        otherwise=documented.unsaid(
+            case,
+            _DIMENSION,
+            say(
+                "the power feed is not known; give power_feed_watts in the configuration's"
+                " [server] section"
+            ),
         ),
     )

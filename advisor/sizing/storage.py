@@ -35,10 +35,12 @@ _CAUSES: dict[Cause, tuple[Message, Message]] = {
 def judge(case: Case) -> Finding:
     """Under where the job lost time to storage, or the data lie where the guides say not."""
     opinions = documented.opinions(case, _DIMENSION)
-    spoken = [o for o in opinions if o.verdict is Verdict.UNDER]
+    breached = sorted(
+        (o for o in opinions if o.verdict is Verdict.UNDER), key=lambda o: o.precedence
+    )
     opinions = [_with_recommendation(o) for o in opinions]
     if case.observations is not None and not case.too_short:
-        opinions += _measured(case, tuple(o.rule for o in spoken if o.rule))
+        opinions += _measured(case, tuple(o.rule for o in breached if o.rule))
     return settle(
         case,
         _DIMENSION,

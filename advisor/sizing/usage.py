@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
-from advisor.message import Amount, say
+from advisor.message import Amount, Message, say
+from advisor.sizing import series
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, abstention, settle, too_short
 from telemetry.states import Cause, State
@@ -58,15 +59,28 @@ def judge(case: Case) -> Finding:
         Opinion(
             Verdict.RIGHT,
             Basis.MEASURED,
-            say(
-                "the GPUs worked in {share} of the time that was covered",
-                share=Amount(busy / covered, "ratio"),
-            ),
+            _worked(case, busy / covered),
             limits.number("confidence", "right"),
             evidence=evidence,
         )
     )
     return settle(case, _DIMENSION, opinions, otherwise=say("nothing was observed"))
+
+
+def _worked(case: Case, share: float) -> Message:
+    assert case.observations is not None
+    levels = [
+        level
+        for timeline in case.observations.gpus.values()
+        for level in series.known(timeline.frame, "utilization_ratio")
+    ]
+    if not levels:
+        return say("the GPUs were at work in {share} of the windows", share=Amount(share, "ratio"))
+    return say(
+        "the GPUs were at work in {share} of the windows; their mean utilisation was {mean}",
+        share=Amount(share, "ratio"),
+        mean=Amount(sum(levels) / len(levels), "ratio"),
+    )
 
 
 def _troubles(case: Case, covered: float, evidence: tuple[Evidence, ...]) -> list[Opinion]:
