@@ -55,9 +55,13 @@ def settle(
     """
     if not opinions:
         return abstention(case, dimension, otherwise)
-    best = min(opinions, key=_order)
+    ordered = sorted(opinions, key=_order)
+    best = ordered[0]
+    # A measurement names the documented rule that says the same, where there is one.
+    agreeing = (o.rule for o in ordered if o.verdict is best.verdict and o.rule is not None)
+    rule = best.rule or next(agreeing, None)
     spoken = dict.fromkeys(
-        rule for o in (best, *opinions) for rule in (o.rule, *o.rules) if rule is not None
+        spoke for o in ordered for spoke in (o.rule, *o.rules) if spoke is not None
     )
     verdict, reason = best.verdict, best.reason
     if verdict is Verdict.OVER and case.short_of_a_week:
@@ -73,7 +77,7 @@ def settle(
         coverage_ratio=round(case.coverage_ratio, 4),
         basis=best.basis,
         phase=None if phase is None else phase.value,
-        rule=best.rule,
+        rule=rule,
         rules=tuple(spoken),
         evidence=best.evidence,
         recommendation=best.recommendation,

@@ -34,13 +34,9 @@ _CAUSES: dict[Cause, tuple[Message, Message]] = {
 
 def judge(case: Case) -> Finding:
     """Under where the job lost time to storage, or the data lie where the guides say not."""
-    opinions = documented.opinions(case, _DIMENSION)
-    breached = sorted(
-        (o for o in opinions if o.verdict is Verdict.UNDER), key=lambda o: o.precedence
-    )
-    opinions = [_with_recommendation(o) for o in opinions]
+    opinions = [_with_recommendation(o) for o in documented.opinions(case, _DIMENSION)]
     if case.observations is not None and not case.too_short:
-        opinions += _measured(case, tuple(o.rule for o in breached if o.rule))
+        opinions += _measured(case)
     return settle(
         case,
         _DIMENSION,
@@ -52,7 +48,7 @@ def judge(case: Case) -> Finding:
     )
 
 
-def _measured(case: Case, breached: tuple[str, ...]) -> list[Opinion]:
+def _measured(case: Case) -> list[Opinion]:
     limits = case.thresholds
     lost = {cause: case.lost_ratio(cause) or 0.0 for cause in _CAUSES}
     total = sum(lost.values())
@@ -87,8 +83,6 @@ def _measured(case: Case, breached: tuple[str, ...]) -> list[Opinion]:
                 what=what,
             ),
             limits.number("confidence", "measured"),
-            # The guide's rule that the same fact breaks names what decided; else the measurement.
-            rule=breached[0] if breached else None,
             evidence=_evidence(case, total),
             recommendation=advice,
             cause=worst.value,

@@ -1,0 +1,76 @@
+"""From history to the answer for each server."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from advisor.assessment import Assessment, Observations, Period
+from advisor.check import check, declared_work
+from advisor.commands.reading import Reading
+from advisor.demand import job_demands
+from advisor.history import History
+from advisor.hours import gpu_hours, owner_hours
+from advisor.observe import observe
+from advisor.phase import Phase, Segment
+from advisor.rulebook import Rulebook
+from advisor.sizing import judge
+from advisor.sizing.case import QUIET, Case
+from telemetry.inventory import Inventory
+
+
+def assess_all(reading: Reading) -> Iterator[Assessment]:
+    """Every host of the history, by name."""
+    rulebook = Rulebook.load()
+    for host in reading.history.hosts():
+        yield assess(reading.history, host, reading.told(host), reading.sized(host), rulebook)
+
+
+def assess(
+    history: History, host: str, told: Period | None, sized: Period | None, rulebook: Rulebook
+) -> Assessment:
+    """The answer for one host; a host without windows gets what its inventory says."""
+    inventory = history.inventory(host) or Inventory(host)
+    if told is None or sized is None:
+        nothing = Period(0, 0)
+        findings = check(inventory, rulebook)
+        return Assessment(host, inventory, nothing, nothing, (), (), (), findings)
+    observations = observe(history, host, sized)
+    return Assessment(
+        host=host,
+        inventory=observations.inventory,
+        told=told,
+        sized=sized,
+        hours=gpu_hours(observations, told),
+        owners=owner_hours(observations, told),
+        segments=tuple(s for t in observations.gpus.values() for s in t.segments),
+        findings=judge(case_of(observations, rulebook)),
+        observations=observations,
+    )
+
+
+def case_of(observations: Observations, rulebook: Rulebook) -> Case:
+    """What sizing looks at: the phases by working hours, and what is known of the models."""
+    segments = [s for t in observations.gpus.values() for s in t.segments]
+    declared = declared_work(observations.inventory)
+    return Case(
+        observations.inventory,
+        rulebook.profiles,
+        rulebook.thresholds,
+        observations=observations,
+        phases=_shares(segments),
+        demands=tuple(job_demands(observations)),
+        parameters=declared.parameters
+        + tuple(s.parameters for s in segments if s.parameters is not None),
+        precisions=declared.precisions
+        | frozenset(s.precision for s in segments if s.precision is not None),
+    )
+
+
+def _shares(segments: list[Segment]) -> dict[Phase, float]:
+    seconds: dict[Phase, float] = defaultdict(float)
+    for segment in segments:
+        if segment.phase not in QUIET:
+            seconds[segment.phase] += segment.end - segment.start
+    total = sum(seconds.values())
+    return {phase: value / total for phase, value in seconds.items()} if total else {}
