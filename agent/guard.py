@@ -28,7 +28,8 @@ def guarded(work: Callable[[], int], *, debug: bool) -> int:
     except Exception as error:  # the last resort
         if debug:
             raise
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        words = " ".join(str(error).split())
+        what = f"{type(error).__name__}: {words}" if words else type(error).__name__
         return _fail(f"unexpected failure ({what}); talla-agent --debug ... shows where", 1)
     return code
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agent.config import Settings, from_json, to_json
+from agent.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,19 @@ class Launch:
 
 
 def become_daemon(launch: Launch) -> NoReturn:
-    """Replaces this process by the daemon, keeping its id."""
+    """Replaces this process by the daemon, keeping its id. Raises UserError if it cannot."""
     descriptor = os.memfd_create("talla-launch", 0)  # without CLOEXEC: the daemon reads it
     os.write(descriptor, encode(launch))
     os.lseek(descriptor, 0, os.SEEK_SET)
     sys.stdout.flush()
     sys.stderr.flush()
     # -P: a folder that happens to be the current one must not be imported from.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "agent", str(descriptor)])
+    try:
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "agent", str(descriptor)])
+    except OSError as error:
+        raise UserError(
+            f"{sys.executable}: the daemon cannot be started ({error.strerror})"
+        ) from None
 
 
 def receive(descriptor: int) -> Launch:
