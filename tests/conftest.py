@@ -8,7 +8,7 @@ import pytest
 
 from tests.require import need_program
 
-pytest_plugins = ["tests.servers.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "tests.traces"]
 
 FAKENVML = Path(__file__).parent / "fakenvml"
 

@@ -6,6 +6,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -73,15 +74,16 @@ class FileReader:
 
     def read(self, progress: Callable[[int], None] | None = None) -> None:
         """Raises AdvisorError where the file cannot be used at all."""
-        for line in Table(self._path, progress).lines():
-            if line.fault is not None:
-                self._unreadable(line, line.fault)
-            elif self._is_header(line.cells):
-                self._use(line.cells)
-            elif self._layout is None:
-                self._before_header(line)
-            else:
-                self._row(line, self._layout)
+        with closing(Table(self._path, progress).lines()) as lines:
+            for line in lines:
+                if line.fault is not None:
+                    self._unreadable(line, line.fault)
+                elif self._is_header(line.cells):
+                    self._use(line.cells)
+                elif self._layout is None:
+                    self._before_header(line)
+                else:
+                    self._row(line, self._layout)
         if self._layout is None:
             self._recognise()
         for recording in self._log.recordings.values():
@@ -288,6 +290,7 @@ class FileReader:
             at = bisect_left(earlier, time)
             if at < len(earlier) and earlier[at] == time:
                 self._log.duplicates += 1
+                self._log.rows -= 1
                 return
         track.add(time, self._number, values, texts)
 

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -34,8 +34,9 @@ class Table:
         self.path = path
         self._progress = progress
         self._ended = True
+        self._cut = False
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Generator[Line, None, None]:
         """The lines that are not blank. Raises AdvisorError where the file cannot be read."""
         try:
             with self.path.open("rb") as raw:
@@ -52,7 +53,10 @@ class Table:
             stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
             head = b""
         encoding = next((e for mark, e in _MARKS if head.startswith(mark)), "utf-8-sig")
-        text = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
+        with io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="") as text:
+            yield from self._cells(text, raw)
+
+    def _cells(self, text: io.TextIOWrapper, raw: BinaryIO) -> Iterator[Line]:
         source = self._physical(text, raw)
         first = next(source, None)
         if first is None:
@@ -66,13 +70,15 @@ class Table:
             try:
                 cells = [c.strip() for c in next(reader)]
             except StopIteration:
-                return
+                break
             except csv.Error as error:
                 cells, fault = [], str(error)
             if delimiter == ";":  # where the comma is the decimal point
                 cells = [_with_point(c) for c in cells]
             if fault is not None or any(cells):
                 yield Line(reader.line_num, cells, self._ended, fault)
+        if self._cut:
+            yield Line(reader.line_num, [], False, "is the last: the compressed file ends there")
 
     def _physical(self, text: io.TextIOWrapper, raw: BinaryIO) -> Iterator[str]:
         number = 0
@@ -86,7 +92,7 @@ class Table:
         except (EOFError, zlib.error, gzip.BadGzipFile):
             # A compressed log that was cut: what came out of it so far is good, its last line not.
             self._ended = False
-            yield "\ufffd compressed file ends early"
+            self._cut = True
 
 
 def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
