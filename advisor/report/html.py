@@ -108,5 +108,5 @@ class _Book:
 
 
 def _file(server: Server, name: str) -> str:
-    safe = re.sub(r"[^A-Za-z0-9.-]+", "-", server.host).strip("-.")[:60]
+    safe = re.sub(r"[^A-Za-z0-9]+", "-", server.host).strip("-")[:60]
     return f"{name}-server-{server.number:03}{f'-{safe}' if safe else ''}.html"

@@ -48,6 +48,11 @@ class Language:
         template = self.translations.gettext(message.template)
         return self._filled(template, message)
 
+    def sentence(self, message: Message | str) -> str:
+        """A message as a whole sentence: begun with a capital and ended with a stop."""
+        text = self.text(message).strip()
+        return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
     def plural(self, one: str, many: str, number: int, **values: Value) -> str:
         """The form of a template that goes with a number, which both may show as `{n}`."""
         template = self.translations.ngettext(one, many, number)

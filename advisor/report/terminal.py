@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich import box
+from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -14,6 +15,7 @@ from advisor.report.report import Report
 from advisor.report.sections import actions as actions_section
 from advisor.report.sections import answer as answer_section
 from advisor.report.sections import hours as hours_section
+from advisor.report.sections import owners as owners_section
 from advisor.report.sections import servers as servers_section
 from telemetry.states import State
 
@@ -54,20 +56,22 @@ def first_screen(report: Report, language: Language, console: Console) -> None:
             style="not bold dim",
         )
     parts.append(title)
-    parts.append(_counts(report, language))
-    parts += [_servers(report, language), _hours(report, language), _actions(report, language)]
+    if report.servers:
+        parts.append(_counts(report, language))
+    else:
+        parts.append(Text("\n" + language.text(answer_section.NOTHING)))
+    parts += [part(report, language) for part in (_servers, _hours, _owners, _actions)]
     console.print(Group(*parts), highlight=False)
 
 
 def _counts(report: Report, language: Language) -> RenderableType:
     answer = answer_section.build(report)
-    line = Text()
+    told = []
     for count in answer.counts:
-        if line:
-            line.append("   ")
         style = _STYLES[count.verdict] if count.servers else "dim"
-        line.append(f"{len(count.servers)} {count.mark} {language.text(count.label)}", style=style)
-    return Padding(line, (1, 0, 0, 2))
+        label = f"{len(count.servers)} {count.mark} {language.text(count.label)}"
+        told.append(Text(label, style=style))
+    return Padding(Columns(told, padding=(0, 3)), (1, 0, 0, 2))
 
 
 def _heading(text: str) -> Text:
@@ -123,21 +127,26 @@ def _hours(report: Report, language: Language) -> RenderableType:
         lead,
         Padding(table, (0, 0, 0, 2)),
     ]
-    if hours.owners:
-        owners = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
-        owners.add_column(language.text("Owner"), overflow="fold", max_width=32)
-        owners.add_column(language.text("worked"), justify="right")
-        owners.add_column(language.text("kept waiting"), justify="right")
-        owners.add_column(language.text("held, no work"), justify="right")
-        for owner in hours.owners:
-            owners.add_row(
-                Text(f"{_plain(owner.name)} ({language.text(owner.kind)})"),
-                language.hours(owner.worked),
-                language.hours(owner.waited),
-                language.hours(owner.held),
-            )
-        parts.append(Padding(owners, (0, 0, 0, 2)))
     return Group(*parts)
+
+
+def _owners(report: Report, language: Language) -> RenderableType:
+    told = owners_section.build(report)
+    if told is None:
+        return Text()
+    owners = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
+    owners.add_column(language.text("Owner"), overflow="fold", max_width=32)
+    owners.add_column(language.text("worked"), justify="right")
+    owners.add_column(language.text("kept waiting"), justify="right")
+    owners.add_column(language.text("held, no work"), justify="right")
+    for owner in told.first:
+        owners.add_row(
+            Text(f"{_plain(owner.name)} ({language.text(owner.kind)})"),
+            language.hours(owner.worked),
+            language.hours(owner.waited),
+            language.hours(owner.held),
+        )
+    return Padding(owners, (0, 0, 0, 2))
 
 
 def _actions(report: Report, language: Language) -> RenderableType:

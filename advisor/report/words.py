@@ -91,6 +91,9 @@ PHASES: Mapping[Phase, Message] = {
     Phase.UNKNOWN: say("not known"),
 }
 
+SHOWN_HOURS = 0.005
+"""Hours below this are what rounding left, and no row of a table."""
+
 BASES: Mapping[Basis, Message] = {
     Basis.PHYSICAL: say("physical"),
     Basis.MEASURED: say("measured"),

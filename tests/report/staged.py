@@ -31,6 +31,8 @@ GB = 1e9
 H100 = "NVIDIA H100 80GB HBM3"
 L40S = "NVIDIA L40S"
 
+Staging = Callable[[], Assessment]
+
 # What a GPU does in the window at these seconds since START: state, utilisation, memory.
 Doing = Callable[[int], tuple[WindowState, float, float] | None]
 
@@ -304,6 +306,21 @@ def hostile() -> Assessment:
 
     return assessed(
         server, {0: doing}, Phase.UNKNOWN, owner=(HOSTILE, HOSTILE), model=HOSTILE, evidence=HOSTILE
+    )
+
+
+def unseen() -> Assessment:
+    """A host of which only the inventory is known."""
+    server = inventory("new-06", cards=2)
+    nothing = Period(0, 0)
+    case = Case(server, Profiles.load(), Thresholds.load())
+    return Assessment(server.host, server, nothing, nothing, (), (), (), judge(case))
+
+
+def renamed(assessment: Assessment, host: str) -> Assessment:
+    """The same server by another name."""
+    return replace(
+        assessment, host=host, findings=tuple(replace(f, host=host) for f in assessment.findings)
     )
 
 

@@ -13,6 +13,11 @@ from advisor.report.section import FleetSection
 _ORDER = (Verdict.OVER, Verdict.UNDER, Verdict.RIGHT, Verdict.IDLE, Verdict.ABSTAIN)
 _NAMED = 3
 
+NOTHING = say(
+    "No server was recorded in this period."
+    " Once an agent has run for a day, its server stands here."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -40,6 +45,7 @@ class Answer:
 
     counts: tuple[Count, ...]
     servers: int
+    nothing: Message = NOTHING
 
 
 def build(report: Report) -> Answer:

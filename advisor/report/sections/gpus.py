@@ -43,7 +43,7 @@ def build(server: Server) -> Gpus | None:
     assessment = server.assessment
     if not assessment.hours:
         return None
-    states = [s for s in words.STATES if server.states.get(s, 0.0) > 0]
+    states = [s for s in words.STATES if server.states.get(s, 0.0) >= words.SHOWN_HOURS]
     timelines = {} if assessment.observations is None else assessment.observations.gpus
     lines = []
     for place, hours in enumerate(assessment.hours):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from advisor.assessment import GpuHours, Period
 from advisor.message import Message, say
@@ -69,6 +70,11 @@ def build(server: Server) -> Week | None:
             )
         )
     bands.sort(key=lambda b: b.index)
+    # GPUs that did the same share one line of phases, below the last of them.
+    bands = [
+        replace(band, phases=()) if after is not None and after.phases == band.phases else band
+        for band, after in zip_longest(bands, bands[1:])
+    ]
     drawn = {area.state for band in bands for area in band.areas}
     legend = tuple((s, words.STATES[s], words.MEANINGS[s]) for s in STACK if s in drawn)
     return Week(time, tuple(bands), legend)
@@ -77,7 +83,9 @@ def build(server: Server) -> Week | None:
 def _hours(hours: GpuHours | None) -> tuple[tuple[Message, float], ...]:
     if hours is None:
         return ()
-    return tuple((words.STATES[s], h) for s in STACK if (h := hours.hours.get(s, 0.0)) > 0)
+    return tuple(
+        (words.STATES[s], h) for s in STACK if (h := hours.hours.get(s, 0.0)) >= words.SHOWN_HOURS
+    )
 
 
 def _phases(segments: list[Segment], told: Period) -> tuple[PhasePart, ...]:

@@ -1,0 +1,29 @@
+"""The report as Markdown."""
+
+from advisor.report import markdown
+from advisor.report.language import LANGUAGES, Language
+from tests.report import staged
+
+
+def test_it_tells_the_first_screen_and_each_server() -> None:
+    report = staged.report(staged.chatbot(), staged.training())
+    text = markdown.text(report, Language.load("en"))
+    assert "- **1** too big: chat-01\n" in text
+    assert "1. **Serve this load from 4 H100 80GB HBM3; the other 4 are free" in text
+    assert "\n## train-02\n\n### Verdict\n\n**too small**: the GPUs lost 36.0 %" in text
+
+
+def test_tables_stay_tables_and_names_stay_names() -> None:
+    name = "a|b`c*d<i>[x](http://y)\n# e"
+    for code in LANGUAGES:
+        text = markdown.text(
+            staged.report(staged.renamed(staged.chatbot(), name), staged.hostile()),
+            Language.load(code),
+        )
+        assert name not in text
+        assert "<script" not in text.replace("\\<", "")
+        assert "\n# e" not in text
+        rows = [row for row in text.splitlines() if row.startswith("|")]
+        widths = [row.replace("\\|", "").count("|") for row in rows]
+        head = [i for i, row in enumerate(rows) if set(row) <= set("|-: ")]
+        assert all(widths[i] == widths[i - 1] == widths[i + 1] for i in head)
