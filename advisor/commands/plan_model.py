@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from advisor.catalogue import (
     load_config,
     models,
 )
+from advisor.commands.plan_numbers import count, whole
 from advisor.errors import UsageError
 
 _NEEDED = ("layers", "hidden_size", "heads", "vocab")
@@ -25,21 +27,21 @@ MLP_MATRICES = 3
 
 def resolve(args: argparse.Namespace) -> Model:
     """The model asked for. Raises UsageError or ConfigError, saying what to give."""
-    if any(getattr(args, name) is not None for name in (*_NEEDED, *_OPTIONAL)):
-        return _from_flags(args)
-    if args.model is None:
-        if args.params is None:
-            raise UsageError("give --model (a name or a config.json), or --params with the shape")
-        return Model(
-            name=f"{args.params:,} parameters",
-            parameters=args.params,
-            largest_layer_parameters=args.largest_layer,
-            source="the command line",
-        )
-    model = _named(args.model, args.params)
-    if args.largest_layer is not None:
-        model = replace(model, largest_layer_parameters=args.largest_layer)
-    return model
+    parameters, largest = count(args, "params"), count(args, "largest_layer")
+    sizes = {name: whole(args, name) for name in (*_NEEDED, *_OPTIONAL)}
+    if any(value is not None for value in sizes.values()):
+        return _from_flags(args.model, sizes, parameters, largest)
+    if args.model is not None:
+        model = _named(args.model, parameters)
+        return model if largest is None else replace(model, largest_layer_parameters=largest)
+    if parameters is None:
+        raise UsageError("give --model (a name or a config.json), or --params with the shape")
+    return Model(
+        name=f"{parameters:,} parameters",
+        parameters=parameters,
+        largest_layer_parameters=largest,
+        source="the command line",
+    )
 
 
 def _named(name: str, parameters: int | None) -> Model:
@@ -64,52 +66,50 @@ def _named(name: str, parameters: int | None) -> Model:
     return replace(model, parameters=parameters)
 
 
-def _from_flags(args: argparse.Namespace) -> Model:
-    missing = [name for name in _NEEDED if getattr(args, name) is None]
-    if args.intermediate_size is None and args.params is None:
+def _from_flags(
+    name: str | None, sizes: Mapping[str, int | None], parameters: int | None, largest: int | None
+) -> Model:
+    missing = [size for size in _NEEDED if sizes[size] is None]
+    if sizes["intermediate_size"] is None and parameters is None:
         missing.append("intermediate_size")
     if missing:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        flags = ", ".join(f"--{size.replace('_', '-')}" for size in missing)
         raise UsageError(f"the shape is not whole: give {flags} too")
-    for name in (*_NEEDED, *_OPTIONAL):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: give a whole number from 1")
-    kv_heads = args.kv_heads or args.heads
-    if args.heads % kv_heads:
+    layers, hidden = sizes["layers"] or 0, sizes["hidden_size"] or 0
+    heads = sizes["heads"] or 0
+    kv_heads = sizes["kv_heads"] or heads
+    if heads % kv_heads:
         raise UsageError(
-            f"--heads {args.heads} is no multiple of --kv-heads {kv_heads}: correct one of them"
+            f"--heads {heads} is no multiple of --kv-heads {kv_heads}: correct one of them"
         )
-    if args.head_dim is None and args.hidden_size % args.heads:
+    if sizes["head_dim"] is None and hidden % heads:
         raise UsageError(
-            f"--hidden-size {args.hidden_size} does not divide by --heads {args.heads}: "
-            "give --head-dim"
+            f"--hidden-size {hidden} does not divide by --heads {heads}: give --head-dim"
         )
     shape = Shape(
-        layers=args.layers,
-        hidden=args.hidden_size,
-        heads=args.heads,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
         kv_heads=kv_heads,
-        head_dim=args.head_dim or args.hidden_size // args.heads,
-        vocabulary=args.vocab,
-        mlp_width=args.intermediate_size or 0,
+        head_dim=sizes["head_dim"] or hidden // heads,
+        vocabulary=sizes["vocab"] or 0,
+        mlp_width=sizes["intermediate_size"] or 0,
         mlp_matrices=MLP_MATRICES,
     )
-    if args.intermediate_size is None:
-        rest = args.params - shape.parameters
-        width = rest // (shape.layers * MLP_MATRICES * shape.hidden)
+    if sizes["intermediate_size"] is None and parameters is not None:
+        width = (parameters - shape.parameters) // (layers * MLP_MATRICES * hidden)
         if width < 1:
             raise UsageError(
-                f"--params {args.params:,}: the shape alone has {shape.parameters:,} without its "
+                f"--params {parameters:,}: the shape alone has {shape.parameters:,} without its "
                 "MLPs; correct one of them"
             )
         shape = replace(shape, mlp_width=width)
-    parameters = args.params or shape.parameters
-    check_count(shape, parameters, "--params")
+    if parameters is not None:
+        check_count(shape, parameters, "--params")
     return Model(
-        name=args.model or f"{parameters:,} parameters",
-        parameters=max(parameters, shape.parameters),
+        name=name or f"{parameters or shape.parameters:,} parameters",
+        parameters=max(parameters or 0, shape.parameters),
         shape=shape,
-        largest_layer_parameters=args.largest_layer,
+        largest_layer_parameters=largest,
         source="the command line",
     )

@@ -101,9 +101,9 @@ def show(plan: Plan, others: Sequence[Plan], *, explain: bool) -> None:
         _comparison(console, others)
     _choices(console, plan)
     for claim in plan.claims:
-        word = "and the sum holds" if claim.verdict == "holds" else "[bold]but the sum fails[/bold]"
-        console.print(f"{claim.id}: «{claim.says}» ({GUIDES[claim.guide]}), {word}:")
-        console.print(f"    {claim.computed}")
+        word = "holds here" if claim.verdict == "holds" else "[bold]fails here[/bold]"
+        console.print(f"{claim.id} {word}: «{claim.says}» ({GUIDES[claim.guide]})")
+        console.print(f"   computed: {claim.computed}")
     for note in plan.notes:
         console.print(f"- {note}")
 
@@ -115,7 +115,7 @@ def _parts(console: Console, plan: Plan, explain: bool) -> None:
     title = f"{question.model.name}, {question.task}, {question.quant.name}"
     if not question.training:
         title += f", {question.engine.name}: {question.users} x {question.context} live tokens"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("part")
     table.add_column("GiB", justify="right")
     if plan.gpus > 1:
@@ -156,7 +156,7 @@ def _choices(console: Console, plan: Plan) -> None:
     from rich.table import Table
 
     if plan.does_not_fit:
-        fit = plan.does_not_fit[-1]
+        fit = plan.does_not_fit[0]
         short = fit.need_per_gpu_bytes - fit.usable_per_gpu_bytes
         console.print(
             f"[bold]does not fit[/bold] {fit.count} x {fit.gpu}: {_gib(short)} GiB short on each "
@@ -164,35 +164,53 @@ def _choices(console: Console, plan: Plan) -> None:
         )
         if plan.smaller_quants:
             console.print(f"  there it fits with --quant {' or '.join(plan.smaller_quants)}")
-        else:
+        if not plan.fits:
             console.print("  leave --gpu and --gpus out to see what does fit")
     if not plan.fits:
         if not plan.does_not_fit:
             console.print("[bold]no choice of the catalogue fits[/bold] in one server of 8 GPUs")
         return
-    speed = any(fit.decode_tokens_per_second_ceiling is not None for fit in plan.fits)
+    shown = _worth_showing(plan.fits)
+    letters: dict[str, str] = {}
+    speed = any(fit.decode_tokens_per_second_ceiling is not None for fit in shown)
     table = Table(title="smallest choices that fit", title_justify="left")
     table.add_column("cards")
-    table.add_column("free", justify="right")
+    for heading in ("GiB", "free"):
+        table.add_column(heading, justify="right")
     if speed:
         table.add_column("KV tokens", justify="right")
         table.add_column("tokens/s each,\nat most", justify="right")
-    table.add_column("as documented")
-    table.add_column("notes", overflow="fold")
-    for fit in plan.fits[:SHOWN]:
+    table.add_column("as in\nthe guides")
+    table.add_column("notes")
+    for fit in shown:
         meets = {True: "yes", False: "no", None: "-"}[fit.meets_documented_profile]
-        row = [f"{fit.count} x {fit.gpu}", f"{fit.headroom_ratio:.0%}"]
+        row = [f"{fit.count} x {fit.gpu}", _gib(fit.total_memory_bytes)]
+        row += [f"{fit.headroom_ratio:.0%}"]
         if speed:
-            ceiling = fit.decode_tokens_per_second_ceiling
-            tokens = fit.kv_cache_tokens
+            ceiling, tokens = fit.decode_tokens_per_second_ceiling, fit.kv_cache_tokens
             row += [f"{tokens:,}" if tokens is not None else "-"]
             row += [f"{ceiling:,.0f}" if ceiling is not None else "-"]
-        table.add_row(*row, meets, "; ".join(fit.notes))
+        marks = [letters.setdefault(note, _letter(len(letters))) for note in fit.notes]
+        table.add_row(*row, meets, " ".join(marks))
     console.print(table)
-    if len(plan.fits) > SHOWN:
-        console.print(f"and {len(plan.fits) - SHOWN} larger ones (--json lists all)")
+    for note, letter in letters.items():
+        console.print(f"  {letter}  {note}")
+    if len(plan.fits) > len(shown):
+        console.print(f"{len(plan.fits) - len(shown)} more choices fit (--json lists all)")
     if speed:
-        console.print("speed: a ceiling from memory bandwidth alone, never a forecast")
+        console.print("tokens/s: a ceiling from memory bandwidth alone, never a forecast")
+
+
+def _worth_showing(fits: Sequence[Fit]) -> list[Fit]:
+    """The smallest of the choices that the guides document, and the smallest of all."""
+    documented = [fit for fit in fits if fit.meets_documented_profile][: SHOWN // 2]
+    others = [fit for fit in fits if fit not in documented]
+    chosen = documented + others[: SHOWN - len(documented)]
+    return [fit for fit in fits if fit in chosen]
+
+
+def _letter(index: int) -> str:
+    return chr(ord("a") + index) if index < 26 else f"n{index}"
 
 
 def _gib(value: int) -> str:

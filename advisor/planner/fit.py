@@ -47,7 +47,7 @@ class Fit:
 
 
 def fits(question: Question) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
-    """The choices that fit, smallest first, and those asked for by name that do not.
+    """The choices that fit, smallest first, and the counts of a card asked for that do not.
 
     Raises PlanError where the number of GPUs asked for cannot hold the model at all.
     """
@@ -67,7 +67,7 @@ def fits(question: Question) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
     if request.gpus is None:
         holding = _smallest_of_each(holding)
     named = request.gpu is not None or request.gpu_memory_bytes is not None
-    failing = [fit for fit in tried if not fit.fits] if named and not holding else []
+    failing = [fit for fit in tried if not fit.fits] if named else []
     holding.sort(key=lambda fit: (fit.total_memory_bytes, fit.count, fit.gpu))
     return tuple(holding), tuple(failing)
 
@@ -177,8 +177,8 @@ def _notes(
         yield "no FP8 arithmetic on this card: it saves memory, not time"
     if gpu.unified_memory:
         yield "unified memory: the system takes its part of it"
-    if gpu.unverified:
-        yield f"not confirmed by a public document: {', '.join(gpu.unverified)}"
+    if unsure := [fact for fact in gpu.unverified if fact.startswith("memory.")]:
+        yield f"not confirmed by a public document: {', '.join(unsure)}"
 
 
 def refuse_impossible(question: Question) -> None:

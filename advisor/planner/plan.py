@@ -77,21 +77,22 @@ def plan(request: Request) -> Plan:
         need=wanted,
         fits=holding,
         does_not_fit=failing,
-        smaller_quants=_smaller(question) if failing else (),
+        smaller_quants=_smaller(question, failing[0].count) if failing else (),
         claims=claims(question, wanted),
         notes=tuple(_notes(question, wanted)),
     )
 
 
-def _smaller(question: Question) -> tuple[str, ...]:
+def _smaller(question: Question, gpus: int) -> tuple[str, ...]:
+    """The smaller storages of the weights that hold on so many of the card asked for."""
     if question.training:
         return ()
     bits = question.quant.linear
     names = [item.name for item in quants() if item.name in SMALLER_QUANTS and item.linear < bits]
     found = []
     for name in names:
-        tried, _ = fits(check(replace(question.request, quant=name)))
-        if tried:
+        holding, _ = fits(check(replace(question.request, quant=name, gpus=gpus)))
+        if holding:
             found.append(name)
     return tuple(found)
 

@@ -15,6 +15,9 @@ KV_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0}
 DEFAULT_CONTEXT = 4096
 DEFAULT_SEQUENCE = 2048
 ZERO_STAGES = (0, 1, 2, 3)
+# Beyond these a number is a slip of the pen.
+MOST_TOKENS, MOST_SEQUENCES, MOST_RANK, MOST_GPUS = 100_000_000, 1_000_000, 65_536, 65_536
+MOST_MEMORY = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +85,18 @@ def check(request: Request) -> Question:
         raise PlanError(f"--recipe {request.recipe}: give one of {', '.join(recipes())}")
     if request.kv_dtype not in KV_BYTES:
         raise PlanError(f"--kv-dtype {request.kv_dtype}: give one of {', '.join(KV_BYTES)}")
-    for flag, value in (
-        ("--batch", request.batch),
-        ("--sequence", request.sequence),
-        ("--lora-rank", request.lora_rank),
-        ("--loss-chunks", request.loss_chunks),
-        ("--users", request.users),
-        ("--context", request.context),
-        ("--gpus", request.gpus),
-        ("--gpu-memory-bytes", request.gpu_memory_bytes),
+    for flag, value, most in (
+        ("--batch", request.batch, MOST_SEQUENCES),
+        ("--sequence", request.sequence, MOST_TOKENS),
+        ("--lora-rank", request.lora_rank, MOST_RANK),
+        ("--loss-chunks", request.loss_chunks, MOST_TOKENS),
+        ("--users", request.users, MOST_SEQUENCES),
+        ("--context", request.context, MOST_TOKENS),
+        ("--gpus", request.gpus, MOST_GPUS),
+        ("--gpu-memory-bytes", request.gpu_memory_bytes, MOST_MEMORY),
     ):
-        if value is not None and value < 1:
-            raise PlanError(f"{flag} {value}: give a whole number from 1")
+        if value is not None and not 1 <= value <= most:
+            raise PlanError(f"{flag} {value}: give a whole number from 1 to {most}")
     if request.zero is not None and request.zero not in ZERO_STAGES:
         raise PlanError(f"--zero {request.zero}: give a stage from 0 to 3")
     share = request.memory_utilization
@@ -157,6 +160,10 @@ def _users(request: Request, notes: list[str]) -> int:
     if not (math.isfinite(rate) and math.isfinite(latency)) or rate <= 0 or latency <= 0:
         raise PlanError("--rate and --latency: give numbers above 0")
     users = max(math.ceil(rate * latency), 1)
+    if users > MOST_SEQUENCES:
+        raise PlanError(
+            f"--rate and --latency: {users} sequences at once; at most {MOST_SEQUENCES}"
+        )
     notes.append(f"{rate:g} requests/s x {latency:g} s = {users} sequences at once (Little's law)")
     return users
 
