@@ -7,7 +7,7 @@ from dataclasses import replace
 from advisor.assessment import GpuTimeline, Observations, Period
 from advisor.history import History
 from advisor.phases import PhaseTeller
-from advisor.processes import ProcessReader, jobs_of
+from advisor.processes import HostJobs
 from telemetry.inventory import Inventory
 from telemetry.metrics import COVERED_SECONDS, FAMILIES, GPU
 from telemetry.states import FIELDS, Classifier, Surroundings
@@ -79,18 +79,18 @@ def _timelines(
     host = frames["host"][0] if frames["host"] else None
     around = Surroundings(host, tuple(frames["disk"]), tuple(frames["mount"]))
     threads = inventory.cpu.threads if inventory.cpu is not None else None
-    reader, classifier, teller = ProcessReader(), Classifier(), PhaseTeller(inventory, frames)
+    host_jobs = HostJobs(gpus.values(), frames["gpu_process"], threads)
+    classifier, teller = Classifier(), PhaseTeller(inventory, frames)
     timelines: dict[str, GpuTimeline] = {}
     for uuid, frame in gpus.items():
-        processes = reader.by_window(frame, frames["gpu_process"])
-        jobs = jobs_of(frame, processes, frames["gpu_process"], threads)
+        jobs = host_jobs.of(frame)
         engines = teller.engines_of(frame)
         if engines is not None and jobs.kinds is not None:
             kinds = [k or e for k, e in zip(jobs.kinds, engines, strict=True)]
             jobs = replace(jobs, kinds=kinds)
         states = classifier.classify(frame, around, jobs)
         timelines[uuid] = GpuTimeline(frame, states, [])
-        teller.add(uuid, frame, states, processes)
+        teller.add(uuid, frame, states, host_jobs.processes[uuid])
     for uuid, segments in teller.segments().items():
         timelines[uuid].segments = segments
     return timelines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from telemetry.modelname import parameters_of
@@ -59,10 +59,22 @@ class ProcessReader:
         kept: dict[tuple[Process, ...], tuple[Process, ...]] = {}
         return [kept.setdefault(t, t) for t in map(tuple, found)]
 
-    def _process(self, texts: object) -> Process:
-        get = texts.get  # type: ignore[attr-defined]
+    def cores(self, frames: Iterable[Frame]) -> dict[tuple[int, str], float]:
+        """By start of window and job, the processor cores that all of its processes keep busy."""
+        found: dict[tuple[int, str], float] = {}
+        for frame in frames:
+            column = frame.columns.get("cpu_cores")
+            if column is None or not frame.texts:
+                continue
+            for start, texts, cores in zip(frame.start, frame.texts, column, strict=True):
+                if cores is not None and texts:
+                    key = start, self._process(texts).job
+                    found[key] = found.get(key, 0.0) + cores
+        return found
+
+    def _process(self, texts: Mapping[str, str]) -> Process:
         key = tuple(
-            get(name)
+            texts.get(name)
             for name in (
                 "command",
                 "name",
@@ -124,27 +136,28 @@ def combined_kind(processes: Sequence[Process]) -> Kind | None:
     return Kind.INFERENCE if kinds <= SERVES else Kind.MIXED
 
 
-def jobs_of(
-    gpu: Frame,
-    processes: Sequence[tuple[Process, ...]],
-    frames: Iterable[Frame],
-    threads: int | None,
-) -> Jobs:
-    """What the states ask of the processes on a GPU."""
-    kinds = {p: combined_kind(p) for p in set(processes)}
-    share: list[float | None] | None = None
-    if threads:
-        places = {start: i for i, start in enumerate(gpu.start)}
-        for frame in frames:
-            cores = frame.columns.get("cpu_cores")
-            if frame.key[1] != gpu.key[1] or cores is None:
-                continue
-            share = share or [None] * len(gpu)
-            for start, value in zip(frame.start, cores, strict=True):
-                i = places.get(start)
-                if i is not None and value is not None:
-                    share[i] = (share[i] or 0.0) + value / threads
-    return Jobs([kinds[p] for p in processes], share)
+class HostJobs:
+    """The processes of all GPUs of a host, so that the ranks of a job are seen together."""
+
+    def __init__(self, gpus: Iterable[Frame], rows: Sequence[Frame], threads: int | None) -> None:
+        """`rows` are the `gpu_process` frames; `threads` the hardware threads of the host."""
+        reader = ProcessReader()
+        self._threads = threads
+        self.processes = {gpu.key[1]: reader.by_window(gpu, rows) for gpu in gpus}
+        self._cores = reader.cores(rows) if threads else {}
+
+    def of(self, gpu: Frame) -> Jobs:
+        """What the states ask of the processes on a GPU."""
+        processes = self.processes[gpu.key[1]]
+        kinds = {p: combined_kind(p) for p in set(processes)}
+        share: list[float | None] | None = None
+        if self._threads and self._cores:
+            jobs = {p: {process.job for process in p} for p in set(processes)}
+            share = []
+            for start, p in zip(gpu.start, processes, strict=True):
+                cores = [c for job in jobs[p] if (c := self._cores.get((start, job))) is not None]
+                share.append(sum(cores) / self._threads if cores else None)
+        return Jobs([kinds[p] for p in processes], share)
 
 
 def owners(processes: Sequence[Process]) -> tuple[tuple[str, str], ...]:

@@ -131,7 +131,7 @@ class StarvationJudge:
             in_gaps = min(1.0, share / gap)
             if in_gaps < self._t.signal_given_gap:
                 continue
-            outside = None if level_only else self._outside(chain, i, gap, share)
+            outside = None if level_only else self._outside(chain, i, gap, share, in_gaps)
             if outside is None or in_gaps >= self._t.signal_lift * outside:
                 witnesses.append(Witness(chain.name, in_gaps, outside))
         names = {w.chain for w in witnesses}
@@ -158,18 +158,22 @@ class StarvationJudge:
         lines = [_line(w) for w in witnesses]
         return Starvation(cause, confidence, (*lines, *place))
 
-    def _outside(self, chain: _Chain, i: int, gap: float, share: float) -> float | None:
+    def _outside(
+        self, chain: _Chain, i: int, gap: float, share: float, in_gaps: float
+    ) -> float | None:
         """P(signal | busy), or the most that it can be; None where nothing tells."""
         if chain.totals is not None:
             total = chain.totals[i]
             return None if total is None else min(1.0, max(0.0, total - share) / (1.0 - gap))
-        bounds = []
+        bound = 0.0
         for column, level in chain.levels:
             mean = column[i]
-            if mean is not None:
-                # Markov: what the mean leaves for gap-free seconds, at the signal's level.
-                bounds.append(max(0.0, mean - share * level) / ((1.0 - gap) * level))
-        return min(1.0, max(bounds)) if bounds else None
+            if mean is None:
+                return None
+            # Markov: what the mean leaves for gap-free seconds, at the signal's level.
+            bound = max(bound, max(0.0, mean - share * level) / ((1.0 - gap) * level))
+        # A bound can show that the signal is rarer outside of gaps, never that it is not.
+        return bound if chain.levels and in_gaps >= self._t.signal_lift * bound else None
 
     def _job_computes(self, i: int) -> bool:
         share = None if self._processor_share is None else self._processor_share[i]
