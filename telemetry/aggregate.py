@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from telemetry.composite import add_composites
 from telemetry.metrics import COVERED_SECONDS, FAMILIES, Family, Metric, Statistic
 from telemetry.signals import Signals
 from telemetry.window import TIERS, Key, Row, Sample, Window
@@ -165,6 +166,7 @@ class Aggregator:
             self._settle()
             self._seconds = sample.seconds
         self._signals.mark(sample)
+        add_composites(sample)
         base = self._tiers[0]
         bucket = self._open.get(base)
         if bucket is None:

@@ -153,6 +153,16 @@ class StoreReader:
         )
         return [(r[0], r[1], r[2], json.loads(r[3])) for r in rows]
 
+    def memory(self, name: str) -> str | None:
+        """The memory of that name, None where there is none."""
+        try:
+            row = self._connection.execute(
+                "SELECT content FROM memory WHERE name = ?", (name,)
+            ).fetchone()
+        except sqlite3.OperationalError:  # a store that was written before there were memories
+            return None
+        return None if row is None else str(row[0])
+
     def cursor(self, name: str) -> int:
         """The position of a cursor, 0 if it was never moved."""
         row = self._connection.execute(
@@ -230,8 +240,12 @@ class Store(StoreReader):
         *,
         events: Iterable[Event] = (),
         inventories: Iterable[tuple[float, str, Mapping[str, Any]]] = (),
+        memories: Mapping[str, str] | None = None,
     ) -> None:
-        """Commits windows, events and inventories (time, host, document) in one transaction.
+        """Commits windows, events, inventories (time, host, document) and memories together.
+
+        A memory is a text by name, such as what the alert rules must know after a restart; it
+        takes the place of an older one.
 
         A window with the host, tier and start of an older one takes its place. Raises StoreError,
         with nothing of it kept, where the file cannot be written (a full disk, say).
@@ -246,6 +260,12 @@ class Store(StoreReader):
                     self._connection.execute(
                         "INSERT INTO inventory (host_id, time, document) VALUES (?, ?, ?)",
                         (self._rows.host_id(host), time, json.dumps(document)),
+                    )
+                for name, text in (memories or {}).items():
+                    self._connection.execute(
+                        "INSERT INTO memory VALUES (?, ?)"
+                        " ON CONFLICT (name) DO UPDATE SET content = excluded.content",
+                        (name, text),
                     )
         except sqlite3.Error as error:
             self._rows.forget()
@@ -335,6 +355,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 def _match_declarations(connection: sqlite3.Connection) -> None:
     """Makes the measurements' tables, and adds the columns of metrics declared since."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS memory (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
+    )
     for family in FAMILIES:
         table = f"m_{family.measurement}"
         connection.execute(

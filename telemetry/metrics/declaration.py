@@ -110,6 +110,8 @@ SCALES = {
     "lanes": 1.0,
     "cores": 1e3,
     "tasks": 1e2,
+    "gpus": 1.0,
+    "rows": 1.0,
     "ticks": 1.0,
     "errors": 1.0,
     "lines": 1.0,

@@ -14,6 +14,13 @@ ENGINE = Family(
         Metric("kv_cache_bytes", "bytes", GAUGE, "size of the KV cache", LAST),
         Metric("requests_running", "requests", GAUGE, "requests being served", MEAN_MAX),
         Metric("requests_waiting", "requests", GAUGE, "requests that wait", MEAN_MAX),
+        Metric(
+            "saturated_ratio",
+            "ratio",
+            GAUGE,
+            "share of seconds with 95 % of the KV cache in use while requests wait",
+            MEAN,
+        ),
         Metric("preemptions_total", "requests", COUNTER, "requests pushed out of memory", LAST),
         Metric("prompt_tokens_per_second", "tokens/second", GAUGE, "tokens read", MEAN),
         Metric("generation_tokens_per_second", "tokens/second", GAUGE, "tokens made", MEAN),

@@ -29,7 +29,7 @@ GPU = Family(
     "One GPU, or one MIG instance (UUID/GI/CI).",
     tags=("gpu_uuid",),
     labels=("gpu_model",),
-    texts=("gpu_model", "error", "memory_api", "memory_kind", "state", "cause"),
+    texts=("gpu_model", "error", "memory_api", "memory_kind", "state", "cause", "xid"),
     metrics=(
         Metric(
             "utilization_ratio",
@@ -83,6 +83,30 @@ GPU = Family(
             "share of time at the software power cap, ordinary under full load",
             MEAN,
         ),
+        Metric(
+            "pcie_link_ratio",
+            "ratio",
+            GAUGE,
+            "the link's speed as a share of what card and slot allow; told while the GPU works",
+            LAST,
+        ),
+        Metric("lost_ratio", "ratio", GAUGE, "1 where a GPU that was there gives no reading", LAST),
+        Metric(
+            "memory_full_seconds",
+            "seconds",
+            GAUGE,
+            "time until memory that keeps growing reaches the card's; absent where it does not grow",
+            LAST,
+        ),
+        Metric("ecc_uncorrected_errors", "errors", GAUGE, "uncorrected ECC errors, new ones", MAX),
+        Metric("ecc_corrected_errors", "errors", GAUGE, "corrected ECC errors, new ones", MAX),
+        Metric(
+            "remapped_rows_uncorrected", "rows", GAUGE, "rows remapped for uncorrected errors", MAX
+        ),
+        Metric("remap_pending", "rows", GAUGE, "1 while a row waits for a reset to be remapped", MAX),
+        Metric("remap_failed", "rows", GAUGE, "1 where a row could not be remapped", MAX),
+        Metric("xid_hardware_errors", "errors", GAUGE, "XIDs that point to card or driver", MAX),
+        Metric("xid_application_errors", "errors", GAUGE, "XIDs that point to the program", MAX),
         Metric("process_count", "processes", GAUGE, "live processes seen on the GPU", MAX),
         Metric("process_memory_bytes", "bytes", GAUGE, "device memory of the processes seen", MAX),
         Metric(

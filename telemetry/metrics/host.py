@@ -25,7 +25,12 @@ HOST = Family(
         Metric("load_1m", "tasks", GAUGE, "load average of the last minute", MAX),
         Metric("memory_total_bytes", "bytes", GAUGE, "memory that the kernel can use", LAST),
         Metric("memory_used_bytes", "bytes", GAUGE, "total less available", MEAN_MAX),
+        Metric("memory_used_ratio", "ratio", GAUGE, "used memory as a share of the total", MEAN_MAX),
         Metric("swap_used_bytes", "bytes", GAUGE, "swap in use", MAX),
+        Metric("gpus_missing", "gpus", GAUGE, "GPUs fewer than this server has", LAST),
+        Metric(
+            "gpus_idle_ratio", "ratio", GAUGE, "share of its GPUs that do nothing; 1 is all", LAST
+        ),
         Metric("swap_in_bytes_per_second", "bytes/second", GAUGE, "read back from swap", MEAN_MAX),
         Metric(
             "major_faults_per_second", "faults/second", GAUGE, "faults that read storage", MEAN_MAX
@@ -82,6 +87,7 @@ MOUNT = Family(
     metrics=(
         Metric("size_bytes", "bytes", GAUGE, "size of the file system", LAST),
         Metric("used_bytes", "bytes", GAUGE, "used on the file system", LAST),
+        Metric("used_ratio", "ratio", GAUGE, "used as a share of the size", LAST),
         Metric("read_bytes_per_second", "bytes/second", GAUGE, "read from the server", MEAN_MAX),
         Metric("write_bytes_per_second", "bytes/second", GAUGE, "written to the server", MEAN_MAX),
         Metric("read_round_trip_seconds", "seconds", GAUGE, "round trip of a read", MEAN_MAX),
