@@ -12,13 +12,21 @@ _LANE = {1: 250e6, 2: 500e6, 3: 984.6e6, 4: 1969.2e6, 5: 3938.5e6, 6: 7563.0e6}
 
 
 def busy_state(
-    view: GpuView, top: float | None, sm_top: float | None, power: bool, maxima: bool
+    view: GpuView, top: float | None, sm_top: float | None, power: bool, maxima: bool, gaps: bool
 ) -> WindowState:
-    """Plainly busy. Utilisation alone says that a kernel was resident, not that it worked."""
+    """Plainly busy. `gaps` says that there is room for gaps and that they were not counted.
+
+    Utilisation alone says that a kernel was resident, not that it worked.
+    """
+    t = view.thresholds
     confidence = 0.95 if sm_top is not None else 0.9
-    if not power or not maxima:
-        confidence = 0.7
-    at = view.thresholds.idle_utilization_ratio
+    if not power:
+        confidence = 0.7 if sm_top is not None and sm_top > t.stuck_sm_active_ratio else 0.5
+    if not maxima:
+        confidence = min(confidence, 0.7)
+    if gaps:
+        confidence = min(confidence, 0.6)
+    at = t.idle_utilization_ratio
     if top is not None and (top > at or sm_top is None):
         line = f"utilization_ratio {'max' if maxima else 'mean'} {top:.2f} > {at}"
     else:
@@ -33,7 +41,8 @@ def active_state(view: GpuView, cells: Cells, candidates: Candidates) -> WindowS
     contradiction = _contradiction(view, cells)
     if contradiction is not None:
         return view.keep(State.UNKNOWN, 0.95, contradiction)
-    plain = busy_state(view, cells.top, cells.sm_top, cells.power is not None, cells.maxima)
+    gaps = cells.lost is None and (cells.utilization or 0.0) < 1.0 - view.thresholds.lost_ratio
+    plain = busy_state(view, cells.top, cells.sm_top, cells.power is not None, cells.maxima, gaps)
     if cells.gap and cells.lost is not None and cells.lost >= view.thresholds.lost_ratio:
         starved = _gaps(view, cells, cells.gap, cells.lost, plain, candidates)
         if starved is not None:
@@ -144,7 +153,7 @@ def _gaps(
     found = view.starvation.judge(cells.i, gap)
     if found is None:
         if cells.kind is None:
-            return None
+            return view.keep(State.BUSY, min(plain.confidence, 0.5), *plain.evidence)
         line = f"gap_lost_ratio {lost:.2f}, and no two signs of the host explain it"
         return view.keep(
             State.BUSY,

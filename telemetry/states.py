@@ -129,7 +129,7 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
     lost_at, throttled_at, stuck_at = t.lost_ratio, t.throttled_ratio, t.stuck_utilization_ratio
     sm_at, zero_at, coverage = t.pcie_sm_active_ratio, t.zero_activity_ratio, t.coverage_ratio
     errors = _errors(view.frame)
-    plain: dict[tuple[int, bool, bool, bool, bool], WindowState] = {}
+    plain: dict[tuple[int, bool, bool, bool, bool, bool], WindowState] = {}
     candidates = Candidates()
     states: list[WindowState] = []
     columns = zip(*(view.column(name) for name in _WALKED), strict=True)
@@ -163,10 +163,11 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
             and (braked is None or braked < throttled_at)
         ):
             level = int(100.0 * (top if top is not None else sm_top or 0.0))
-            key = (level, top is None, sm_top is None, power is None, maxima)
+            gaps = lost is None and utilization is not None and utilization < 1.0 - lost_at
+            key = (level, top is None, sm_top is None, power is None, maxima, gaps)
             state = plain.get(key)
             if state is None:
-                state = plain[key] = busy_state(view, top, sm_top, power is not None, maxima)
+                state = plain[key] = busy_state(view, top, sm_top, power is not None, maxima, gaps)
             states.append(state)
             continue
         cells = Cells(
