@@ -101,6 +101,7 @@ def process_texts(job: Job, signatures: Signatures) -> dict[str, str]:
         "user": job.user,
         "owner": job.owner,
         "owner_kind": job.owner_kind,
+        "state": "running",
     }
     match = signatures.match(job.command)
     if match is not None:
