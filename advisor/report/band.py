@@ -120,6 +120,35 @@ def shares(timeline: GpuTimeline, axis: Axis) -> list[dict[State, float]]:
     return columns
 
 
+def utilization(timeline: GpuTimeline, axis: Axis) -> str:
+    """The mean utilisation of each column as the path of a line, broken where it is not known."""
+    values = timeline.frame.columns.get("utilization_ratio")
+    if values is None:
+        return ""
+    since, until, step = axis.period.since, axis.period.until, axis.step
+    sums: dict[int, tuple[float, int]] = {}
+    rows = zip(timeline.frame.start, timeline.frame.seconds, values, strict=True)
+    for start, seconds, value in rows:
+        if value is not None and since <= start < until:
+            total, length = sums.get((start - since) // step, (0.0, 0))
+            sums[(start - since) // step] = total + value * seconds, length + seconds
+    width = WIDTH * step / (until - since)
+    path: list[str] = []
+    before = None
+    for i in sorted(sums):
+        total, length = sums[i]
+        level = _short(HEIGHT * (1 - min(1.0, total / length)))
+        if before is None or before[0] != i - 1:
+            path.append(f"M{_short(i * width)} {level}")
+        elif before[1] == level:
+            path.pop()  # the flat stretch that goes on
+        else:
+            path.append(f"V{level}")
+        path.append(f"H{_short(min((i + 1) * width, WIDTH))}")
+        before = i, level
+    return "".join(path)
+
+
 def _runs(
     columns: Iterable[dict[State, float]],
 ) -> Iterator[tuple[int, int, dict[State, float]]]:

@@ -86,10 +86,14 @@ def _servers(report: Report, language: Language) -> RenderableType:
     table.add_column(overflow="fold")
     for line in listed[:_LINES]:
         reason = "" if line.reason is None else language.text(line.reason)
-        share = "" if line.share is None else language.share(line.share)
-        worked = language.text("worked {share}", share=share) if share else ""
+        facts = [_plain(line.cards)]
+        if line.share is not None:
+            facts.append(language.text("at work {share}", share=language.share(line.share)))
+        if line.utilization is not None:
+            share = language.share(line.utilization)
+            facts.append(language.text("utilisation {share}", share=share))
         told = Text(reason)
-        told.append(f"\n{' · '.join(p for p in (_plain(line.cards), worked) if p)}", style="dim")
+        told.append(f"\n{' · '.join(fact for fact in facts if fact)}", style="dim")
         label = f"{line.mark} {language.text(line.label)}"
         table.add_row(
             Text(_plain(line.server.host)), Text(label, style=_STYLES[line.verdict]), told

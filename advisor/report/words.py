@@ -44,7 +44,7 @@ DIMENSIONS: Mapping[Dimension, Message] = {
 }
 
 STATES: Mapping[State, Message] = {
-    State.BUSY: say("working"),
+    State.BUSY: say("at work"),
     State.STARVED: say("kept waiting"),
     State.STUCK: say("stuck"),
     State.ORPHAN_HELD: say("held by a dead job"),
@@ -55,7 +55,7 @@ STATES: Mapping[State, Message] = {
 """In the order in which they are drawn and listed."""
 
 MEANINGS: Mapping[State, Message] = {
-    State.BUSY: say("the GPU computed"),
+    State.BUSY: say("some kernel ran; how hard the GPU worked is told by its utilisation"),
     State.STARVED: say("a live job computed less than it could, and the host was seen to be why"),
     State.STUCK: say("busy by its own account, while nothing moved"),
     State.ORPHAN_HELD: say("its memory is held, and no live process holds it"),

@@ -87,7 +87,7 @@ def test_each_band_has_a_text_alternative(fleet: Report) -> None:
     elements = Page(html.pages(fleet, EN)["report.html"]).elements
     labels = [plain(a.get("aria-label") or "") for tag, a in elements if a.get("role") == "img"]
     # Five stops of 5 h in 168 h; of each hour left, every fifth window computes.
-    assert "GPU 0: working 29 h, kept waiting 114 h, idle and free 25 h" in labels
+    assert "GPU 0: at work 29 h, kept waiting 114 h, idle and free 25 h" in labels
     assert len([label for label in labels if label.startswith("GPU ")]) == 8 + 4 + 2
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.assessment import GpuTimeline, Period
 from advisor.message import Amount, Message, say
 from advisor.report import words
+from advisor.report.readings import mean, quantile
 from advisor.report.report import Server
 from advisor.report.section import ServerSection
 
@@ -56,40 +56,16 @@ def build(server: Server) -> Gpus | None:
                 tuple(hours.hours.get(s, 0.0) for s in states),
                 hours.lost_hours,
                 hours.coverage_ratio,
-                _quantile(timeline, assessment.told, "utilization_ratio", 0.95, "ratio"),
-                _quantile(timeline, assessment.told, "memory_used_bytes_max", 1.0, "bytes"),
+                quantile(timeline, assessment.told, "utilization_ratio", 0.95, "ratio"),
+                quantile(timeline, assessment.told, "memory_used_bytes_max", 1.0, "bytes"),
                 None
                 if info is None or info.memory_bytes is None
                 else Amount(float(info.memory_bytes), "bytes"),
-                _mean(timeline, assessment.told, "power_watts", "watts"),
+                mean(timeline, assessment.told, "power_watts", "watts"),
             )
         )
     lines.sort(key=lambda line: line.index)
     return Gpus(tuple(words.STATES[s] for s in states), tuple(lines))
-
-
-def _column(timeline: GpuTimeline | None, told: Period, name: str) -> list[tuple[float, int]]:
-    """Values with the seconds that each stands for, of the windows of the period."""
-    if timeline is None or name not in timeline.frame.columns:
-        return []
-    frame = timeline.frame
-    rows = zip(frame.start, frame.columns[name], frame.seconds, strict=True)
-    return [(v, n) for start, v, n in rows if v is not None and told.since <= start < told.until]
-
-
-def _quantile(
-    timeline: GpuTimeline | None, told: Period, name: str, share: float, unit: str
-) -> Amount | None:
-    values = sorted(v for v, _ in _column(timeline, told, name))
-    if not values:
-        return None
-    return Amount(values[min(len(values) - 1, int(share * len(values)))], unit)
-
-
-def _mean(timeline: GpuTimeline | None, told: Period, name: str, unit: str) -> Amount | None:
-    rows = _column(timeline, told, name)
-    seconds = sum(n for _, n in rows)
-    return Amount(sum(v * n for v, n in rows) / seconds, unit) if seconds else None
 
 
 SECTION = ServerSection("gpus", 30, say("Each GPU in figures"), build)

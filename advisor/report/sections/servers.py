@@ -8,13 +8,17 @@ from advisor.finding import Verdict
 from advisor.message import Message, say
 from advisor.report import words
 from advisor.report.hardware import cards
+from advisor.report.readings import mean_utilization
 from advisor.report.report import Report, Server
 from advisor.report.section import FleetSection
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One server. `share` is that of its GPU-hours that did work."""
+    """One server. `share` is that of its GPU-hours that did work, `utilization` their mean.
+
+    Both are told: a server may be at work around the clock and never busy.
+    """
 
     server: Server
     verdict: Verdict
@@ -22,6 +26,7 @@ class Line:
     mark: str
     cards: str
     share: float | None
+    utilization: float | None
     reason: Message | None
 
 
@@ -51,6 +56,7 @@ def _line(server: Server) -> Line:
         words.MARKS[server.verdict],
         cards(server.assessment.inventory),
         server.worked / total if total > 0 else None,
+        mean_utilization(server),
         None if server.overall is None else server.overall.reason,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.finding import Finding, Verdict
+from advisor.finding import Basis, Finding, Verdict
 from advisor.message import Amount, Message, say
 from advisor.profiles import Rule
 from advisor.report import words
@@ -31,7 +31,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ServerVerdict:
-    """The overall verdict, the hardware, and a row for each dimension that could be judged."""
+    """The overall verdict, the hardware, and a row for each dimension that could be judged.
+
+    `also` are the dimensions beside the deciding one that have the same verdict in earnest.
+    """
 
     server: Server
     overall: Finding | None
@@ -39,6 +42,7 @@ class ServerVerdict:
     label: Message
     mark: str
     basis: Message | None
+    also: tuple[Message, ...]
     facts: tuple[tuple[Message, Message | Amount | str], ...]
     rows: tuple[Row, ...]
 
@@ -53,6 +57,15 @@ def build(server: Server) -> ServerVerdict:
         words.VERDICTS[server.verdict],
         words.MARKS[server.verdict],
         None if overall is None or overall.basis is None else words.BASES[overall.basis],
+        tuple(
+            words.DIMENSIONS[f.dimension]
+            for f in server.findings
+            if overall is not None
+            and overall.verdict in (Verdict.UNDER, Verdict.OVER)
+            and f.verdict is overall.verdict
+            and f.basis is not Basis.DOCUMENTED
+            and f.reason != overall.reason
+        ),
         tuple(facts(server.assessment.inventory)),
         tuple(_row(server, f) for f in server.findings if f.verdict is not Verdict.ABSTAIN),
     )

@@ -9,7 +9,7 @@ from advisor.assessment import GpuHours, Period
 from advisor.message import Message, say
 from advisor.phase import Phase, Segment
 from advisor.report import words
-from advisor.report.band import HEIGHT, STACK, WIDTH, Area, Axis, areas, axis
+from advisor.report.band import HEIGHT, STACK, WIDTH, Area, Axis, areas, axis, utilization
 from advisor.report.report import Server
 from advisor.report.section import ServerSection
 from telemetry.states import State
@@ -27,12 +27,13 @@ class PhasePart:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """One GPU. `hours` tell in words what the areas show."""
+    """One GPU. `hours` tell in words what the areas show; `utilization` is the path of a line."""
 
     index: int
     name: str
     uuid: str
     areas: tuple[Area, ...]
+    utilization: str
     hours: tuple[tuple[Message, float], ...]
     phases: tuple[PhasePart, ...]
 
@@ -65,6 +66,7 @@ def build(server: Server) -> Week | None:
                 "" if info is None else info.name or "",
                 uuid,
                 areas(timeline, time),
+                utilization(timeline, time),
                 _hours(hours.get(uuid)),
                 _phases(timeline.segments, told),
             )
