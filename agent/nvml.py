@@ -22,6 +22,7 @@ from agent.nvml_types import (
     NvmlTick,
     gpu_info,
 )
+from agent.xids import Xids
 from telemetry.inventory import GpuInfo
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class NvmlClient:
         self._processes: dict[str, tuple[GpuProcess, ...]] = {}
         self._crashes: set[tuple[int, str]] = set()
         self._events: list[NvmlEvent] = []
+        self._xids = Xids.load()
         self._dying: list[NvmlProcess] = []
         self._absent = AbsentGpus(self._start)
         self.system: Mapping[str, str] = {}
@@ -225,7 +227,8 @@ class NvmlClient:
         self._tick_wanted = False
         self._answered = True
         self._wait = FIRST_WAIT
-        readings = [self._reading(row) for row in answer["gpus"]]
+        xids = self._take_xids(answer.get("xids", {}))
+        readings = [self._reading(row, xids) for row in answer["gpus"]]
         answered = {reading.uuid for reading in readings}
         readings += [
             GpuReading(e.uuid, e.index, e.name, {}, {}, {}, e.reason)
@@ -263,7 +266,16 @@ class NvmlClient:
             if "uuid" in gpu:
                 self._identity[gpu["uuid"]] = {"index": gpu["index"], "name": gpu.get("name")}
 
-    def _reading(self, row: Mapping[str, Any]) -> GpuReading:
+    def _take_xids(self, told: Mapping[str, list[int]]) -> Mapping[str, list[int]]:
+        """Tells the XIDs of this tick as events."""
+        for uuid, codes in told.items():
+            for code in codes:
+                known = self._identity.get(uuid, {})
+                text = f"GPU {known.get('index', uuid)}: {self._xids[code].text}"
+                self._event(NvmlEventKind.XID, text, uuid)
+        return told
+
+    def _reading(self, row: Mapping[str, Any], xids: Mapping[str, list[int]]) -> GpuReading:
         if "error" in row:
             index = row["index"]
             known = row.get("uuid") or self._assumed.get(index)
@@ -289,7 +301,11 @@ class NvmlClient:
             self._list_anew |= entry.left_out  # it has another index now
             self._absent.remove(entry)
             self._event(NvmlEventKind.GPU_RETURNED, f"GPU {told['index']} answers again", uuid)
-        values = row["values"]
+        values, texts = row["values"], told.get("texts", {})
+        if uuid in xids:
+            values.update(self._xids.counts(xids[uuid]))
+            if xids[uuid]:
+                texts = {**texts, "xid": "; ".join(self._xids[c].text for c in xids[uuid])}
         best = self._best.setdefault(uuid, {})
         for metric in ("pcie_link_generation", "pcie_link_width"):
             if metric in values:
@@ -302,7 +318,7 @@ class NvmlClient:
             told["index"],
             told.get("name"),
             values,
-            told.get("texts", {}),
+            texts,
             told.get("unavailable", {}),
         )
 

@@ -26,6 +26,7 @@ import pynvml
 
 from agent.nvml_device import Device
 from agent.nvml_driver import MARK_BYTES, Driver, DriverGone
+from agent.nvml_events import XidEvents
 from agent.nvml_facts import Processes, device_facts, nvlink_peers, system_facts
 from agent.nvml_fields import Settings
 from agent.probe import ReadingFailed, Trouble
@@ -81,6 +82,7 @@ class Session:
         self.driver = driver
         self.settings = settings
         self.ticks = 0
+        self.events = XidEvents(driver)
         left_out = frozenset(leave_out)
         self.count = driver.number(-1, "nvmlDeviceGetCount_v2")
         self.slots = [Slot(index) for index in range(self.count) if index not in left_out]
@@ -127,12 +129,16 @@ class Session:
             slot.lose(failure.reason, now)
             return
         slot.device, slot.processes, slot.error = device, Processes(device), None
+        self.events.register(device)
         slot.told, slot.rows = {}, 0
 
     def tick(self, now: float) -> dict[str, Any]:
         """This tick's readings of every GPU that is not left out."""
         self.ticks += 1
         answer: dict[str, Any] = {"gpus": [self._row(slot, now) for slot in self.slots]}
+        xids = self.events.take()
+        if xids:
+            answer["xids"] = xids
         if self.ticks % TURN == 0:
             count = self.driver.number(-1, "nvmlDeviceGetCount_v2")
             if count != self.count:

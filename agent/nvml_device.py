@@ -45,6 +45,8 @@ class Device:
         self._uint = ctypes.c_uint()
         self._uint_ref = ctypes.byref(self._uint)
         self._long = ctypes.c_ulonglong()
+        self._long_ref = ctypes.byref(self._long)
+        self._ecc_total: int | None = None
         self._utilization_buffer = plain(nvml.c_nvmlUtilization_t)()
         self._memory_buffer = plain(nvml.c_nvmlMemory_v2_t)()
         self._memory_v1_buffer = plain(nvml.c_nvmlMemory_t)()
@@ -106,6 +108,8 @@ class Device:
                 Probe(("power_limit_watts",), self._power_limit),
                 Probe(("pcie_link_generation",), self._link_generation),
                 Probe(("pcie_link_width",), self._link_width),
+                Probe(("ecc_uncorrected_errors",), self._ecc),
+                Probe(_REMAPS, self._remapped_rows),
             )
         )
         self.slow_values: dict[str, float] = {}
@@ -297,6 +301,22 @@ class Device:
     def _link_width(self, values: dict[str, float]) -> None:
         values["pcie_link_width"] = self.number("nvmlDeviceGetCurrPcieLinkWidth")
 
+    def _ecc(self, values: dict[str, float]) -> None:
+        """Errors that are new since the last reading; those before the first are history."""
+        nvml = self.driver.nvml
+        kind, since = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+        self.call("nvmlDeviceGetTotalEccErrors", kind, since, self._long_ref)
+        total, before = available(self._long.value, 64), self._ecc_total
+        values["ecc_uncorrected_errors"] = 0.0 if before is None else float(max(0, total - before))
+        self._ecc_total = total
+
+    def _remapped_rows(self, values: dict[str, float]) -> None:
+        counts = [ctypes.c_uint() for _ in range(4)]
+        self.call("nvmlDeviceGetRemappedRows", *map(self._byref, counts))
+        _, uncorrected, pending, failed = (available(count.value, 32) for count in counts)
+        for metric, value in zip(_REMAPS, (uncorrected, pending, failed), strict=True):
+            values[metric] = float(value)
+
     def close(self) -> None:
         """Let go of the handle."""
         if self._throughput is not None:
@@ -315,3 +335,4 @@ class Device:
 
 
 _REASONS = ("Event", "Throttle")
+_REMAPS = ("remapped_rows_uncorrected", "remap_pending", "remap_failed")

@@ -69,6 +69,7 @@ class NvmlEventKind(StrEnum):
     GPU_LOST = "gpu_lost"
     GPU_RETURNED = "gpu_returned"
     GPU_COUNT_CHANGED = "gpu_count_changed"
+    XID = "xid"
 
 
 @dataclass(frozen=True, slots=True)

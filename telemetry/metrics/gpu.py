@@ -95,15 +95,16 @@ GPU = Family(
             "memory_full_seconds",
             "seconds",
             GAUGE,
-            "time until memory that keeps growing reaches the card's; absent where it does not grow",
+            "time until memory that keeps growing fills the card; absent where it does not grow",
             LAST,
         ),
         Metric("ecc_uncorrected_errors", "errors", GAUGE, "uncorrected ECC errors, new ones", MAX),
-        Metric("ecc_corrected_errors", "errors", GAUGE, "corrected ECC errors, new ones", MAX),
         Metric(
             "remapped_rows_uncorrected", "rows", GAUGE, "rows remapped for uncorrected errors", MAX
         ),
-        Metric("remap_pending", "rows", GAUGE, "1 while a row waits for a reset to be remapped", MAX),
+        Metric(
+            "remap_pending", "rows", GAUGE, "1 while a row waits for a reset to be remapped", MAX
+        ),
         Metric("remap_failed", "rows", GAUGE, "1 where a row could not be remapped", MAX),
         Metric("xid_hardware_errors", "errors", GAUGE, "XIDs that point to card or driver", MAX),
         Metric("xid_application_errors", "errors", GAUGE, "XIDs that point to the program", MAX),
