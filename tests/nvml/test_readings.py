@@ -55,6 +55,12 @@ def test_every_reading_has_its_unit_and_is_a_declared_metric(stage: Stage) -> No
             "throttle_thermal_ratio": 0,
             "throttle_power_ratio": 0,
             "throttle_power_cap_ratio": 0,
+            "ecc_uncorrected_errors": 0,
+            "remapped_rows_uncorrected": 0,
+            "remap_pending": 0,
+            "remap_failed": 0,
+            "xid_hardware_errors": 0,
+            "xid_application_errors": 0,
         },
         rel=1e-6,
     )
