@@ -17,17 +17,20 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
-from influxdb_client.client.influxdb_client import InfluxDBClient
-from influxdb_client.client.write_api import SYNCHRONOUS
-from influxdb_client.rest import ApiException
 from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as NoAnswer
 
 from agent.config import InfluxSettings
 from agent.delivery import Accepted, Delivery, Rejected, Retry, Split, Unauthorised
+from agent.hidden import hidden
 from agent.line_protocol import event_line, inventory_line, window_lines
 from telemetry.event import Event
 from telemetry.window import Key, Window
+
+with hidden("numpy"):  # its Point would load it, and the agent has no use for either
+    from influxdb_client.client.influxdb_client import InfluxDBClient
+    from influxdb_client.client.write_api import SYNCHRONOUS
+    from influxdb_client.rest import ApiException
 
 CREDENTIAL = "influx-token"
 """The name of the systemd credential that holds the token."""
