@@ -18,8 +18,9 @@ _SECRET_PART = re.compile(
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][\w.\-]{0,80})(?P<sep>[\"']?[=:][\"']?)(?P<value>\S+)")
 _IN_TEXT = re.compile(
-    r"(?P<name>[A-Za-z_][\w.\-]{0,80})(?P<sep>[\"']?\s?[=:]\s?[\"']?)(?P<value>[^\s\"',;&}]+)"
+    r"(?P<name>[A-Za-z_][\w.\-]{0,80})(?P<sep>[\"']?\s?[=:]\s?[\"']?)(?!//)(?P<value>[^\s\"',;&}]+)"
 )
+_SCHEME = re.compile(r"(?:^|[:=\s\"'])(?:bearer|basic):?$", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(?<=://)[^/\s@]{1,512}(?=@)")
 # Forms that services give their keys, public in their documentation and in secret scanners'
 # rules (https://docs.github.com/en/code-security/reference/secret-security).
@@ -67,7 +68,7 @@ def _is_long_option(argument: str) -> bool:
 
 
 def _announces_secret(argument: str) -> bool:
-    if argument.rstrip(":").lower() in {"bearer", "basic"}:
+    if _SCHEME.search(argument):
         return True
     if argument.startswith("-") or argument.endswith(":"):
         name = argument.lstrip("-").rstrip(":")
@@ -87,6 +88,6 @@ def _without_secrets(argument: str) -> str:
 
 
 def _mask_assignment(found: re.Match[str]) -> str:
-    if found["value"].startswith("//") or not is_secret_name(found["name"]):
+    if not is_secret_name(found["name"]):
         return found[0]
     return f"{found['name']}{found['sep']}{MASK}"

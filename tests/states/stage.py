@@ -69,6 +69,7 @@ class Stage:
     gpu: list[Second | None] = field(default_factory=list)
     rows: list[dict[Key, Second]] = field(default_factory=list)
     texts: dict[Key, dict[str, str]] = field(default_factory=dict)
+    _made: dict[int, list[Window]] = field(default_factory=dict)
 
     def add(self, seconds: int, gpu: Second | None, rows: dict[Key, Second] | None = None) -> Stage:
         """The same for some seconds. `rows` are those beside the GPU's; a healthy host if None."""
@@ -89,6 +90,9 @@ class Stage:
         return self
 
     def windows(self, tier: int = 300) -> list[Window]:
+        """The windows of a tier, made once: nothing is added afterwards."""
+        if tier in self._made:
+            return self._made[tier]
         aggregator = Aggregator("host", Signals.load())
         windows: list[Window] = []
         for second, (gpu, rows) in enumerate(zip(self.gpu, self.rows, strict=True)):
@@ -98,7 +102,8 @@ class Stage:
             sample.rows[GPU] = dict(gpu)
             sample.texts.update({k: dict(v) for k, v in self.texts.items() if k in sample.rows})
             windows += aggregator.add(sample)
-        return [w for w in (*windows, *aggregator.flush()) if w.tier == tier]
+        self._made[tier] = [w for w in (*windows, *aggregator.flush()) if w.tier == tier]
+        return self._made[tier]
 
     def states(
         self,

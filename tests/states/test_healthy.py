@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 
 from telemetry.states import Note, State
+from telemetry.window import Key
 from telemetry.workload import Kind
 from tests.states.stage import HEALTHY_HOST, Second, Stage, held, idle, step
 
 NFS_BUSY: Second = {**HEALTHY_HOST, "pressure_io_some_ratio": 0.5}
-SLOW_DISK = {("host",): NFS_BUSY, ("disk", "nvme0n1"): {"read_await_seconds": 0.05}}
+SLOW_DISK: dict[Key, Second] = {
+    ("host",): NFS_BUSY,
+    ("disk", "nvme0n1"): {"read_await_seconds": 0.05},
+}
+
+WAITING: dict[Key, Second] = {("host",): NFS_BUSY}
+REST: dict[Key, Second] = {("host",): HEALTHY_HOST}
 
 
 def only(stage: Stage, kind: Kind | None, *, without: tuple[str, ...] = ()) -> set[State]:
@@ -42,7 +49,7 @@ def test_gaps_between_requests_are_nobodys_fault() -> None:
         1800,
         20,
         lambda i: step(0.9, 450) if i < 6 else held(70),
-        lambda i: SLOW_DISK if i >= 6 else {("host",): HEALTHY_HOST},
+        lambda i: SLOW_DISK if i >= 6 else REST,
     )
     for kind in (Kind.LLM_INFERENCE, Kind.LIGHT_INFERENCE, Kind.INFERENCE, Kind.MIXED):
         assert only(stage, kind) == {State.BUSY}
@@ -88,7 +95,7 @@ def test_a_short_checkpoint_is_no_starvation() -> None:
         3600,
         600,
         lambda i: write if i < 20 else work,
-        lambda i: SLOW_DISK if i < 20 else {("host",): HEALTHY_HOST},
+        lambda i: SLOW_DISK if i < 20 else REST,
     )
     assert only(stage, Kind.TRAINING) == {State.BUSY}
 
@@ -107,7 +114,7 @@ def test_a_notebook_with_pauses_is_held_and_never_starved() -> None:
         7200,
         1200,
         lambda i: step(0.8, 300, 12) if i < 90 else held(12),
-        lambda i: {("host",): NFS_BUSY} if i >= 90 else {("host",): HEALTHY_HOST},
+        lambda i: WAITING if i >= 90 else REST,
     )
     assert only(stage, None) == {State.BUSY, State.IDLE_HELD}
 
@@ -119,12 +126,11 @@ def test_somebody_elses_io_says_nothing_about_this_job() -> None:
 
 
 def test_one_witness_is_not_enough() -> None:
-    slow = {("host",): NFS_BUSY}
     stage = Stage().cycle(
         1800,
         10,
         lambda i: step() if i < 6 else held(),
-        lambda i: slow if i >= 6 else {("host",): HEALTHY_HOST},
+        lambda i: WAITING if i >= 6 else REST,
     )
     assert only(stage, Kind.TRAINING) == {State.BUSY}
 

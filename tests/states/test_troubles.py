@@ -96,7 +96,9 @@ def test_a_starved_job_gets_its_cause_and_place(cause: Cause, place: str, stage:
 
 
 def test_a_loader_short_of_processors_is_told_by_the_jobs_own_processes() -> None:
-    full = {("host",): {**HEALTHY_HOST, "pressure_cpu_some_ratio": 0.8, "cpu_busy_ratio": 1.0}}
+    full: dict[Key, Second] = {
+        ("host",): {**HEALTHY_HOST, "pressure_cpu_some_ratio": 0.8, "cpu_busy_ratio": 1.0}
+    }
     stage = starving(full, waits=0.0)
     states = stage.states(Kind.TRAINING, processor_share=0.8)
     assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.CPU_DATALOADER)}
@@ -130,8 +132,14 @@ def test_starvation_of_what_nobody_named_needs_a_quarter_of_an_hour_and_less_is_
 
 
 def test_without_pressure_files_the_cause_stands_with_less_confidence() -> None:
-    rows = {("host",): {"cpu_busy_ratio": 0.2}, ("disk", "sda"): {"read_await_seconds": 0.05}}
-    rest = {("host",): {"cpu_busy_ratio": 0.2}, ("disk", "sda"): {"read_await_seconds": 0.0}}
+    rows: dict[Key, Second] = {
+        ("host",): {"cpu_busy_ratio": 0.2},
+        ("disk", "sda"): {"read_await_seconds": 0.05},
+    }
+    rest: dict[Key, Second] = {
+        ("host",): {"cpu_busy_ratio": 0.2},
+        ("disk", "sda"): {"read_await_seconds": 0.0},
+    }
     without = starving(rows, rest=rest).states(Kind.TRAINING)
     with_psi = CASES[0][2].states(Kind.TRAINING)
     assert {s.cause for s in without} == {Cause.LOCAL_STORAGE}
