@@ -23,17 +23,8 @@ COUNT_ABOVE = 0.35
 # Nested text models, in the order in which they are looked for.
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 
-# Families that hubs publish under another model_type, with the form that they share.
-SAME_FORM = {
-    "gemma3": "gemma3_text",
-    "qwen2_vl": "qwen2",
-    "qwen2_5_vl": "qwen2",
-    "qwen2_vl_text": "qwen2",
-    "qwen2_5_vl_text": "qwen2",
-    "qwen3_vl_text": "qwen3",
-    "qwen3_vl_moe_text": "qwen3_moe",
-    "yi": "llama",
-}
+MOST_LAYERS = 100_000
+MOST_SIZE = 1_000_000_000
 
 SHAPE_FLAGS = (
     "--params with --layers, --hidden-size, --heads, --kv-heads, --head-dim, --vocab and "
@@ -47,8 +38,13 @@ class ConfigError(ValueError):
 
 @cache
 def architectures() -> Mapping[str, Mapping[str, object]]:
+    """Each form by the model_type of its files, and of those that share it (`also`)."""
     text = resources.files(__package__).joinpath("architectures.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    forms: dict[str, Mapping[str, object]] = {}
+    for name, form in tomllib.loads(text).items():
+        for model_type in (name, *form.get("also", ())):
+            forms[model_type] = form
+    return forms
 
 
 def load_config(path: Path, parameters: int | None = None) -> Model:
@@ -58,7 +54,7 @@ def load_config(path: Path, parameters: int | None = None) -> Model:
         config = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, ValueError) as error:
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not JSON ({error}); give a config.json") from None
     if not isinstance(config, dict):
         raise ConfigError(f"{file}: a config.json holds one object; this one does not")
@@ -87,7 +83,7 @@ def model_from_config(
     model_type = config.get("model_type") or outer.get("model_type")
     if not isinstance(model_type, str):
         raise ConfigError(f"{where}: model_type is missing; give it, or {SHAPE_FLAGS}")
-    form = architectures().get(SAME_FORM.get(model_type, model_type))
+    form = architectures().get(model_type)
     if form is None:
         known = ", ".join(sorted(architectures()))
         raise ConfigError(
@@ -143,8 +139,9 @@ class _Reader:
             value = self.defaults.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ConfigError(f"{self.where}: {key} is {value!r}; a whole number is expected")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_SIZE:
+            said = repr(value) if len(repr(value)) <= 40 else repr(value)[:40] + "..."
+            raise ConfigError(f"{self.where}: {key} is {said}; a whole number is expected")
         return value
 
     def required(self, *keys: str) -> int:
@@ -162,6 +159,8 @@ class _Reader:
 
     def shape(self) -> Shape:
         layers = self.required("num_hidden_layers", "n_layer")
+        if layers > MOST_LAYERS:
+            raise ConfigError(f"{self.where}: num_hidden_layers is {layers}; that is no model")
         hidden = self.required("hidden_size", "n_embd")
         heads = self.required("num_attention_heads", "n_head")
         kv_heads = self.optional("num_key_value_heads") or heads

@@ -46,9 +46,11 @@ def resolve(args: argparse.Namespace) -> Model:
 
 def _named(name: str, parameters: int | None) -> Model:
     path = Path(name)
-    if path.is_file() or (path / "config.json").is_file():
+    if (path.is_file() and path.suffix == ".json") or (path / "config.json").is_file():
         return load_config(path, parameters)
-    model = find_model(name)
+    model = find_model(name)  # the name of a weights file may tell: llama-3.1-8b-q4_k_m.gguf
+    if model is None and path.is_file():
+        return load_config(path, parameters)
     if model is None:
         if name.endswith(".json"):
             raise ConfigError(f"{name}: no such file; give the path of a config.json")

@@ -63,9 +63,9 @@ def batched_tokens(card_bytes: int | None) -> int:
 
 
 def prefill_bytes(shape: Shape, engine: Engine, prompt_tokens: int) -> int:
-    """What reading one whole prompt takes for a moment, beyond the steady state.
+    """What reading whole prompts takes for a moment, beyond the steady state.
 
-    Only of engines that read a prompt at once; the others are within their reservation.
+    Only of engines that read the prompts of a batch at once; others stay in their reservation.
     """
     if engine.prefill != "whole":
         return 0

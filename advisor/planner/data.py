@@ -60,6 +60,7 @@ class Engine:
     name: str
     parallel: Parallel
     utilization: float | None
+    share_holds_activations: bool
     block: int
     prefill: Prefill
     source: str
@@ -167,6 +168,7 @@ def engines() -> Mapping[str, Engine]:
             name=name,
             parallel=parallel,
             utilization=_float(entry, "utilization") if "utilization" in entry else None,
+            share_holds_activations=entry.get("share_holds") == "all",
             block=int(_float(entry, "block")),
             prefill=prefill,
             source=str(entry["source"]),

@@ -102,20 +102,13 @@ def _counts(question: Question) -> list[int]:
 
 def _fit(question: Question, gpu: Gpu | None, card_bytes: int, count: int) -> Fit:
     wanted = need(question, count, card_bytes)
-    if question.training or question.utilization is None:
-        usable, taken = card_bytes, wanted.per_gpu_bytes + wanted.transient_bytes
-        if question.training and not wanted.complete:
-            taken += wanted.context_bytes
-    else:  # the engine fills its share of the card; the context lies outside that share
-        usable = round(card_bytes * question.utilization)
-        taken = wanted.per_gpu_bytes - wanted.context_bytes
+    usable, taken, headroom = _room(question, wanted, card_bytes)
     available, tokens = _cache_room(question, wanted, usable, taken)
     total = (gpu.memory_bytes if gpu is not None else card_bytes) * count
     profile = profile_of(question, gpu, count) if gpu is not None else None
     ceiling = None
     if gpu is not None and not question.training:
         ceiling = decode_ceiling(question, count, gpu.bandwidth_bytes_per_second)
-    headroom = (usable - taken) / usable
     notes = [*_notes(question, gpu, count, wanted, headroom)]
     if profile is not None:
         notes += profile.notes
@@ -132,6 +125,25 @@ def _fit(question: Question, gpu: Gpu | None, card_bytes: int, count: int) -> Fi
         meets_documented_profile=profile.meets if profile is not None else None,
         notes=tuple(notes),
     )
+
+
+def _room(question: Question, wanted: Need, card_bytes: int) -> tuple[int, int, float]:
+    """What an engine may use of a card, what it takes of that, and the share that is left.
+
+    An engine that fills a share of the card keeps the context outside it, and some keep the
+    activations outside too; all together must still be within the card.
+    """
+    whole = wanted.per_gpu_bytes + wanted.transient_bytes
+    if question.training and not wanted.complete:
+        whole += wanted.context_bytes
+    if question.training or question.utilization is None:
+        return card_bytes, whole, (card_bytes - whole) / card_bytes
+    usable, taken = round(card_bytes * question.utilization), whole - wanted.context_bytes
+    if question.engine.utilization is not None and not question.engine.share_holds_activations:
+        kept = (wanted.part("weights_bytes"), wanted.part("kv_cache_bytes"))
+        taken = sum(part.per_gpu_bytes for part in kept if part is not None)
+    left = min((usable - taken) / usable, (card_bytes - whole) / card_bytes)
+    return usable, taken, left
 
 
 def _cache_room(

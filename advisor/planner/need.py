@@ -91,7 +91,7 @@ def _inference(question: Question, gpus: int, card_bytes: int | None) -> Need:
         parts.append(_cache(question, shape, gpus, tensor))
         activation, how = inference_bytes(shape, engine, question.users, gpus, card_bytes, tensor)
         parts.append(Part("activation_bytes", activation * gpus, activation, how))
-        transient = prefill_bytes(shape, engine, question.context)
+        transient = prefill_bytes(shape, engine, question.users * question.context)
     context = round(constant("cuda_context_bytes"))
     extra = round(constant("vllm_non_torch_bytes")) if engine.prefill == "chunked" else 0
     how = "CUDA context" + (" + NCCL and attention workspaces" if extra else "")

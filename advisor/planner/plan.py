@@ -112,7 +112,7 @@ def _notes(question: Question, wanted: Need) -> list[str]:
         notes.append(f"ZeRO stage 3 over {wanted.gpus} GPUs assumed (--zero)")
     if wanted.transient_bytes:
         notes.append(
-            f"reading a prompt of {question.context} tokens at once takes "
+            f"reading {question.users} x {question.context} tokens at once takes "
             f"{wanted.transient_bytes / (1 << 30):.1f} GiB more for a moment; the cards that fit "
             "have room for it"
         )
