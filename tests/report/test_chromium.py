@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from advisor.report import html
-from advisor.report.language import Language
+from advisor.report.language import LANGUAGES, Language
 from tests.report import staged
-from tests.require import need_program
+from tests.require import need, need_program
 
 _FLAGS = (
     "--headless",
@@ -103,6 +104,30 @@ def test_it_is_quiet_fits_a_phone_and_can_be_read(page: Path, tmp_path: Path, da
     told = json.loads(found[1].replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<"))
     assert told == {"wide": [], "faint": [], "fetched": [], "scripts": 0, "images": 0}
     assert "CONSOLE" not in run.stderr
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_axe_finds_no_fault(tmp_path: Path, code: str) -> None:
+    spec = importlib.util.find_spec("axe_core_python")
+    need(spec, "axe-core-python", "pip install -e '.[advisor,dev]'")
+    assert spec is not None
+    assert spec.origin is not None
+    axe = Path(spec.origin).with_name("axe.min.js").read_text("utf-8")
+    report = staged.report(staged.chatbot(), staged.training(), staged.gaps())
+    page = tmp_path / "report.html"
+    page.write_text(
+        html.pages(report, Language.load(code))["report.html"]
+        + f"<script>{axe}</script><script>axe.run().then(found => {{"
+        "document.body.textContent = 'TOLD' + found.passes.length + ' passed ' + JSON.stringify("
+        "found.violations.map(v => [v.id, v.impact, v.nodes[0].html.slice(0, 200)])) + 'DLOT'"
+        "})</script>",
+        "utf-8",
+    )
+    run = chromium(tmp_path, "--virtual-time-budget=30000", "--dump-dom", page.as_uri())
+    found = re.search(r"TOLD(\d+) passed (.*)DLOT", run.stdout)
+    assert found, run.stderr
+    assert int(found[1]) > 20
+    assert found[2] == "[]"
 
 
 def test_it_prints_on_a4(page: Path, tmp_path: Path) -> None:
