@@ -22,6 +22,7 @@ GAP_STEPS = 3.0
 """A row is followed by a gap where the next is more than this many usual steps later (design)."""
 
 _TAGS = {f.measurement: f.tags for f in FAMILIES}
+_READING_SECONDS = 5.0  # one reading of all GPUs takes no longer
 _UNTOLD = "imported"
 """The device, mount or port of a log that gives its figures but not its name."""
 
@@ -111,13 +112,14 @@ def slices(
 def _aligned(tracks: Sequence[Track], step: float) -> list[array[float]]:
     """The times of all rows, with those of one reading of all GPUs made equal."""
     aligned = [array("d", track.times) for track in tracks]
-    if len(tracks) == 1:
+    if len(tracks) == 1 or any(SECONDS in track.values for track in tracks):
         return aligned
+    reach = min(step / 2, _READING_SECONDS)
     begin = float("-inf")
     seen: set[int] = set()
     rows = merge(*(_timed(number, track.times) for number, track in enumerate(tracks)))
     for time, number, row in rows:
-        if time - begin >= step / 2 or (number in seen and time > begin):
+        if time - begin >= reach or (number in seen and time > begin):
             begin, seen = time, set()
         aligned[number][row] = begin
         seen.add(number)
