@@ -26,6 +26,10 @@ _PROFILING = (
     "dram_active_ratio",
 )
 
+# A simulated card is in good health.
+_ERRORS = ("ecc_uncorrected_errors", "xid_hardware_errors", "xid_application_errors")
+_ROWS = ("remapped_rows_uncorrected", "remap_pending", "remap_failed")
+
 
 def gpu_row(
     card: Card, jobs: Sequence[Job], works: Sequence[bool], second: int
@@ -71,6 +75,9 @@ def gpu_row(
         row[name] = round(min(1.0, total(name)), 2)  # NVML tells whole percent
     for name in _RATES if card.nvlink == "none" else (*_RATES, *_LINK_RATES):
         row[name] = total(name)
+    # Rows can be remapped since Ampere (nvml.h, nvmlDeviceGetRemappedRows).
+    for name in _ERRORS if float(card.compute_capability) < 8 else (*_ERRORS, *_ROWS):
+        row[name] = 0.0
     if card.gpm:
         for name in _PROFILING:
             row[name] = min(1.0, total(name))
