@@ -155,7 +155,9 @@ class _Reader:
         value = self.config.get(key)
         if value is None and key == "tie_word_embeddings":
             value = self.outer.get(key)
-        return bool(value) if value is not None else otherwise
+        if value is not None and not isinstance(value, bool):
+            raise ConfigError(f"{self.where}: {key} is {value!r}; true or false is expected")
+        return value if value is not None else otherwise
 
     def shape(self) -> Shape:
         layers = self.required("num_hidden_layers", "n_layer")
@@ -264,7 +266,9 @@ class _Reader:
             return None, 0
         if not window or rule == "none":
             return None, 0
-        if isinstance(listed, list) and listed:
+        if listed is not None and (not isinstance(listed, list) or len(listed) != layers):
+            raise ConfigError(f"{self.where}: layer_types does not list the {layers} layers")
+        if listed:
             return window, sum("sliding" in str(kind) for kind in listed)
         if rule == "all":
             return window, layers
@@ -279,8 +283,10 @@ class _Reader:
 
 def _stored_quant(section: object, where: str) -> str | None:
     """How the published weights are stored, in the planner's names; None for 16 bits."""
-    if not isinstance(section, dict):
+    if section is None:
         return None
+    if not isinstance(section, dict):
+        raise ConfigError(f"{where}: quantization_config is no object; correct or remove it")
     method, bits = str(section.get("quant_method", "")).lower(), section.get("bits")
     if method in {"awq", "gptq", "auto-round", "autoround"}:
         return "int8" if bits == 8 else ("awq" if method == "awq" else "gptq")

@@ -118,6 +118,10 @@ def _request(args: argparse.Namespace) -> Request:
     model = resolve(args)
     gpu = None
     if args.gpu is not None:
+        if " mig " in args.gpu.casefold():
+            raise UsageError(
+                f"--gpu {args.gpu}: a part of a card; give its memory with --gpu-memory-bytes"
+            )
         gpu = find_gpu(args.gpu)
         if gpu is None:
             meant = ", ".join(found.name for found in suggest_gpus(args.gpu))

@@ -115,6 +115,7 @@ def test_people_get_a_table(capsys: Capture) -> None:
         (["--model", "Qwen3-8B", "--gpus", "3"], 2, "cannot be cut over 3 GPUs"),
         (["--model", "Qwen3-8B", "--gpu", "H100"], 2, "H100 80GB HBM3"),
         (["--model", "Qwen3-9B"], 2, "Qwen3-8B"),
+        (["--model", "Qwen3-8B", "--gpu", "NVIDIA A30 MIG 1g.6gb"], 2, "--gpu-memory-bytes"),
         (["--model", "missing/config.json"], 1, "no such file"),
         (["--params", "nan"], 2, "7B"),
         (["--params=-7B"], 2, "7B"),

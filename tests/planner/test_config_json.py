@@ -252,6 +252,11 @@ def without(key: str) -> Config:
         ({**LLAMA, "num_hidden_layers": True}, "a whole number is expected"),
         ({**MIXTRAL, "num_experts_per_tok": 9}, "more than the 8 experts"),
         ({**LLAMA, "quantization_config": {"quant_method": "aqlm"}}, "--quant"),
+        ({**LLAMA, "quantization_config": "fp8"}, "quantization_config is no object"),
+        ({**LLAMA, "tie_word_embeddings": "false"}, "true or false is expected"),
+        ({**LLAMA, "num_hidden_layers": 10**8}, "that is no model"),
+        ({**LLAMA, "vocab_size": 10**30}, "a whole number is expected"),
+        ({**GPT_OSS, "layer_types": ["full_attention"]}, "does not list the 24 layers"),
     ],
 )
 def test_what_is_missing_is_named(config: Config, said: str) -> None:
