@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from advisor.assessment import GpuHours, OwnerHours, Period
+from advisor.assessment import Period
 from advisor.finding import Verdict
-from advisor.phase import Segment
+from advisor.hours import gpu_hours_json, owner_hours_json
 from advisor.report.payoff import Action, actions
 from advisor.report.report import Report, Server
 
@@ -47,9 +47,9 @@ def _server(server: Server) -> dict[str, Any]:
         "sized": _period(assessment.sized),
         "inventory": assessment.inventory.to_json(),
         "findings": [f.to_json() for f in assessment.findings],
-        "hours": [_hours(h) for h in assessment.hours],
-        "owners": [_owner(o) for o in assessment.owners],
-        "phases": [_segment(s) for s in assessment.segments],
+        "hours": [gpu_hours_json(h) for h in assessment.hours],
+        "owners": [owner_hours_json(o) for o in assessment.owners],
+        "phases": [s.to_json() for s in assessment.segments],
     }
 
 
@@ -77,38 +77,3 @@ def _period(period: Period) -> dict[str, int]:
 
 def _rounded(hours: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in hours.items()}
-
-
-def _hours(hours: GpuHours) -> dict[str, Any]:
-    return {
-        "host": hours.host,
-        "gpu_uuid": hours.gpu_uuid,
-        "hours": _rounded({s.value: h for s, h in hours.hours.items()}),
-        "causes": _rounded({c.value: h for c, h in hours.causes.items()}),
-        "lost_hours": round(hours.lost_hours, 4),
-        "coverage_ratio": round(hours.coverage_ratio, 4),
-    }
-
-
-def _owner(owner: OwnerHours) -> dict[str, Any]:
-    return {
-        "owner": owner.owner,
-        "owner_kind": owner.owner_kind,
-        "hours": _rounded({s.value: h for s, h in owner.hours.items()}),
-    }
-
-
-def _segment(segment: Segment) -> dict[str, Any]:
-    found = {
-        "host": segment.host,
-        "gpu_uuid": segment.gpu_uuid,
-        "start": segment.start,
-        "end": segment.end,
-        "phase": segment.phase.value,
-        "confidence": round(segment.confidence, 4),
-        "evidence": list(segment.evidence),
-        "model": segment.model,
-        "model_source": segment.model_source,
-        "parameters": segment.parameters,
-    }
-    return {name: value for name, value in found.items() if value is not None}

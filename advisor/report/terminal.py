@@ -144,8 +144,11 @@ def _owners(report: Report, language: Language) -> RenderableType:
     owners.add_column(language.text("kept waiting"), justify="right")
     owners.add_column(language.text("held, no work"), justify="right")
     for owner in told.first:
+        name = _plain(language.value(owner.name))
+        if owner.kind:
+            name += f" ({_plain(language.value(owner.kind))})"
         owners.add_row(
-            Text(f"{_plain(owner.name)} ({language.text(owner.kind)})"),
+            Text(name),
             language.hours(owner.worked),
             language.hours(owner.waited),
             language.hours(owner.held),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.message import Message, say
+from advisor.processes import UNKNOWN_OWNER
 from advisor.report import words
 from advisor.report.report import Report, added
 from advisor.report.section import FleetSection
@@ -18,7 +19,7 @@ _HELD = (State.STUCK, State.ORPHAN_HELD, State.IDLE_HELD)
 class Owner:
     """Hours of one owner: that computed, that were kept waiting, that were held for nothing."""
 
-    name: str
+    name: Message | str
     kind: Message | str
     worked: float
     waited: float
@@ -47,16 +48,17 @@ def _owners(report: Report) -> list[Owner]:
     found = []
     for (name, kind), parts in by_owner.items():
         hours = added(parts)
+        known = (name, kind) != UNKNOWN_OWNER
         line = Owner(
-            name,
-            words.OWNER_KINDS.get(kind, kind),
+            name if known else say("owner not known"),
+            words.OWNER_KINDS.get(kind, kind) if known else "",
             hours.get(State.BUSY, 0.0),
             hours.get(State.STARVED, 0.0),
             sum(hours.get(s, 0.0) for s in _HELD),
         )
         if line.worked + line.waited + line.held > 0:
             found.append(line)
-    return sorted(found, key=lambda o: (-o.worked - o.waited - o.held, o.name))
+    return sorted(found, key=lambda o: (-o.worked - o.waited - o.held, str(o.name)))
 
 
 SECTION = FleetSection("owners", 35, say("Whose hours they were"), build)
