@@ -54,6 +54,13 @@ def points() -> tuple[Point, ...]:
     return tuple(_point(entry) for entry in found) if isinstance(found, list) else ()
 
 
+@cache
+def beyond() -> tuple[Point, ...]:
+    """Published figures that no constant was chosen with; see beyond.toml."""
+    found: object = read("beyond.toml").get("beyond", [])
+    return tuple(_point(entry) for entry in found) if isinstance(found, list) else ()
+
+
 def evaluate(point: Point) -> Outcome:
     """Plans the point's request and compares the field that it names."""
     scale = UNITS[point.unit]
@@ -142,6 +149,14 @@ def page() -> str:
         "|---|---|---|---|---|",
         *_left_out_rows(outcomes),
         "",
+        "## Beyond the points",
+        "",
+        "Published figures that no constant was chosen with.",
+        "",
+        "| what was measured | published | predicted | error | source |",
+        "|---|---|---|---|---|",
+        *(_beyond_row(evaluate(point)) for point in beyond()),
+        "",
         "## Constants",
         "",
         "| constant | value | fitted | unit | source |",
@@ -171,6 +186,14 @@ def _row(outcome: Outcome) -> str:
         f"| {point.id} | {point.what} | {point.field} | {point.published:g} {point.unit} "
         f"| {outcome.predicted:,.2f} | {outcome.error_ratio:+.2%} | {tolerance} "
         f"| {'holds' if outcome.holds else '**fails**'} |"
+    )
+
+
+def _beyond_row(outcome: Outcome) -> str:
+    point = outcome.point
+    return (
+        f"| {point.what} | {point.published:g} {point.unit} | {outcome.predicted:,.2f} "
+        f"| {outcome.error_ratio:+.2%} | {point.source} |"
     )
 
 
