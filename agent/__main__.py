@@ -114,9 +114,11 @@ def _source(launch: Launch, clock: SystemClock) -> tuple[Source, str]:
         scenario = read_scenario(launch.simulate)
         simulated = SimulatedSource(scenario, launch.simulate, int(clock.wall()))
         return simulated, simulated.host
+    from agent.hostfs import HostFs
+    from agent.inventory import host_name
     from agent.machine import MachineSource
 
-    host = launch.settings.agent.host or socket.gethostname()
+    host = launch.settings.agent.host or host_name(HostFs())
     return MachineSource(launch.settings, host), host
 
 

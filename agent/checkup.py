@@ -115,7 +115,8 @@ def _host(source: MachineSource, sample: Sample) -> Iterator[Check]:
     row = sample.rows.get(("host",), {})
     if not row:
         why = "; ".join(f"{n}: {r}" for n, r in source.unavailable().items()) or "no reason known"
-        yield Check("host", Mark.FATAL, f"nothing of /proc can be read: {why}", "is /proc mounted?")
+        mark = Mark.PROBLEM if any(key[0] == "gpu" for key in sample.rows) else Mark.FATAL
+        yield Check("host", mark, f"nothing of /proc can be read: {why}", "is /proc mounted?")
         return
     yield Check("host", Mark.OK, f"{len(row)} metrics of processors, memory and pressure")
     for measurement, name in (("disk", "disks"), ("mount", "mounts"), ("nic", "network")):
@@ -164,7 +165,12 @@ def _store(path: Path) -> Iterator[Check]:
             return
         newest = max((end for _, end in spans), default=None)
         age = None if newest is None else time.time() - newest
-        text = f"{path}, {path.stat().st_size / 1e6:.1f} MB"
+        size = sum(
+            file.stat().st_size
+            for file in (path, path.with_name(path.name + "-wal"))
+            if file.exists()
+        )
+        text = f"{path}, {size / 1e6:.1f} MB"
         yield Check("store", Mark.OK, text)
         if running:
             yield _daemon(age)
