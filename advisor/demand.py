@@ -19,7 +19,8 @@ class JobDemand:
 
     A job is what shares one model: an inference engine with its tensor-parallel ranks, or the
     ranks of one training run. `weights_bytes` and `peak_kv_bytes` are known only for inference
-    whose model and engine tell; `vram_bytes` is their sum. Where `upper_bound` is true, `vram_bytes` is what the allocator held (the need is at most that).
+    whose model and engine tell; `vram_bytes` is their sum. Where `upper_bound` is true,
+    `vram_bytes` is what the allocator held (the need is at most that).
     `vram_bytes` is None where nothing can be said; `reason` says why, and how to tell it.
     """
 

@@ -30,7 +30,7 @@ def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, .
     A GPU that several owners hold at once is shared out evenly. Time of a GPU that is known to
     hold no process belongs to nobody, all other time without an owner to "unknown".
     """
-    hours: dict[tuple[str, str], dict[State, float]] = defaultdict(lambda: defaultdict(float))
+    seconds_of: dict[tuple[str, str], dict[State, float]] = defaultdict(lambda: defaultdict(float))
     reader = ProcessReader()
     for timeline in observations.gpus.values():
         processes = reader.by_window(timeline.frame, observations.frames.get("gpu_process", ()))
@@ -43,11 +43,16 @@ def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, .
                 empty = counts is not None and counts[i] == 0
                 whose = (NOBODY if empty else UNKNOWN_OWNER,)
             for owner in whose:
-                hours[owner][timeline.states[i].state] += seconds / 3600 / len(whose)
+                seconds_of[owner][timeline.states[i].state] += seconds / len(whose)
         rest = told.until - told.since - seen
         if rest > 0:
-            hours[UNKNOWN_OWNER][State.UNKNOWN] += rest / 3600
-    return _by_size(hours)
+            seconds_of[UNKNOWN_OWNER][State.UNKNOWN] += rest
+    return _by_size(
+        {
+            owner: {state: value / 3600 for state, value in states.items()}
+            for owner, states in seconds_of.items()
+        }
+    )
 
 
 def gpu_hours_json(hours: GpuHours) -> dict[str, Any]:
@@ -80,17 +85,24 @@ def _hours(host: str, uuid: str, timeline: GpuTimeline, told: Period) -> GpuHour
     for i, seconds in _parts(timeline, told):
         state = timeline.states[i]
         seen += seconds
-        states[state.state] += seconds / 3600
+        states[state.state] += seconds
         if state.state is State.STARVED:
-            causes[state.cause or Cause.UNKNOWN] += seconds / 3600
-            lost += seconds / 3600 * (state.lost_ratio or 0.0)
+            causes[state.cause or Cause.UNKNOWN] += seconds
+            lost += seconds * (state.lost_ratio or 0.0)
         value = float(seconds) if covered_column is None else covered_column[i] or 0.0
         covered += min(float(seconds), value)
     length = told.until - told.since
     if length > seen:
-        states[State.UNKNOWN] += (length - seen) / 3600
+        states[State.UNKNOWN] += length - seen
     coverage = covered / length if length > 0 else 0.0
-    return GpuHours(host, uuid, _ordered(states), dict(causes), lost, min(1.0, coverage))
+    return GpuHours(
+        host=host,
+        gpu_uuid=uuid,
+        hours={state: seconds / 3600 for state, seconds in _ordered(states).items()},
+        causes={cause: seconds / 3600 for cause, seconds in causes.items()},
+        lost_hours=lost / 3600,
+        coverage_ratio=min(1.0, coverage),
+    )
 
 
 def _parts(timeline: GpuTimeline, told: Period) -> Iterator[tuple[int, int]]:
