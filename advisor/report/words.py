@@ -101,12 +101,12 @@ BASES: Mapping[Basis, Message] = {
 }
 
 OWNER_KINDS: Mapping[str, Message] = {
+    "systemd_unit": say("service"),
     "unit": say("service"),
     "container": say("container"),
-    "user": say("user"),
-    "job": say("job"),
+    "kubernetes_pod": say("pod"),
     "slurm_job": say("Slurm job"),
-    "pod": say("pod"),
+    "user": say("user"),
 }
 
 

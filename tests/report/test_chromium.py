@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from advisor.report import html
-from advisor.report.language import LANGUAGES, Language
+from advisor.report.language import Language
 from tests.report import staged
 from tests.require import need, need_program
 
@@ -106,8 +106,7 @@ def test_it_is_quiet_fits_a_phone_and_can_be_read(page: Path, tmp_path: Path, da
     assert "CONSOLE" not in run.stderr
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_axe_finds_no_fault(tmp_path: Path, code: str) -> None:
+def test_axe_finds_no_fault(tmp_path: Path) -> None:
     spec = importlib.util.find_spec("axe_core_python")
     need(spec, "axe-core-python", "pip install -e '.[advisor,dev]'")
     assert spec is not None
@@ -116,7 +115,7 @@ def test_axe_finds_no_fault(tmp_path: Path, code: str) -> None:
     report = staged.report(staged.chatbot(), staged.training(), staged.gaps())
     page = tmp_path / "report.html"
     page.write_text(
-        html.pages(report, Language.load(code))["report.html"]
+        html.pages(report, Language.load("es"))["report.html"]
         + f"<script>{axe}</script><script>axe.run().then(found => {{"
         "document.body.textContent = 'TOLD' + found.passes.length + ' passed ' + JSON.stringify("
         "found.violations.map(v => [v.id, v.impact, v.nodes[0].html.slice(0, 200)])) + 'DLOT'"
