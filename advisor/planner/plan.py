@@ -110,6 +110,11 @@ def _notes(question: Question, wanted: Need) -> list[str]:
         notes.append(f"the shape of {model.name} is not confirmed by a published file")
     if question.training and wanted.gpus > 1 and question.request.zero is None:
         notes.append(f"ZeRO stage 3 over {wanted.gpus} GPUs assumed (--zero)")
+    if question.training and wanted.complete:
+        notes.append(
+            "training: published totals are met within a quarter (docs/planner.md); measure the "
+            "first steps before buying"
+        )
     if wanted.transient_bytes:
         notes.append(
             f"reading {question.users} x {question.context} tokens at once takes "
