@@ -74,11 +74,12 @@ def adapter_states(
     gradients = adapters * each * ADAPTER_GRADIENT + saved * SAVED_GRADIENT
     optimizer = adapters * each * ADAPTER_OPTIMIZER + saved * SAVED_OPTIMIZER
     own = adapters * each * ADAPTER_WEIGHT + saved * SAVED_WEIGHT
-    how = f"rank {rank} on every linear layer: {adapters:,} adapter parameters x {each:g} B"
-    if shape.experts:
-        how = (
-            f"rank {rank} on attention and shared layers, experts frozen: {adapters:,} x {each:g} B"
-        )
+    where = "attention and shared layers, experts frozen" if shape.experts else "every linear layer"
+    how = (
+        f"rank {rank} on {where}: {adapters:,} adapter parameters, for each "
+        f"{each * ADAPTER_WEIGHT:g} B weight, {each * ADAPTER_GRADIENT:g} B gradient, "
+        f"{each * ADAPTER_OPTIMIZER:g} B optimiser"
+    )
     if saved:
         how += f"; {saved:,} embedding parameters x 12 B"
     return States(
