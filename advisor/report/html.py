@@ -62,7 +62,10 @@ class _Book:
         self._language = language
         self._sections = Sections.find()
         self._env = environment(language)
-        style = resources.files("advisor.report").joinpath("style.css").read_text("utf-8")
+        folder = resources.files("advisor.report")
+        style = "".join(
+            folder.joinpath(name).read_text("utf-8") for name in ("palette.css", "style.css")
+        )
         self._env.globals.update(
             link=link,
             index=index,

@@ -45,7 +45,8 @@ class Language:
         """A message, or a template and its values, as a sentence of this language."""
         if isinstance(message, str):
             message = Message(message, values)
-        template = self.translations.gettext(message.template)
+        # gettext answers the empty key with the catalogue's header.
+        template = self.translations.gettext(message.template) if message.template else ""
         return self._filled(template, message)
 
     def sentence(self, message: Message | str) -> str:
@@ -132,10 +133,15 @@ class Language:
 
 
 def _translations(code: str) -> gettext.NullTranslations:
+    """The report's catalogue, and behind it those of other parts (`es.page.po`)."""
+    first = gettext.NullTranslations()
     if code == "en":
-        return gettext.NullTranslations()
-    text = resources.files("advisor.report").joinpath("locales", f"{code}.po").read_bytes()
-    compiled = BytesIO()
-    write_mo(compiled, read_po(BytesIO(text), locale=code))
-    compiled.seek(0)
-    return gettext.GNUTranslations(compiled)
+        return first
+    folder = resources.files("advisor.report").joinpath("locales")
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        if path.name.startswith(f"{code}.") and path.name.endswith(".po"):
+            compiled = BytesIO()
+            write_mo(compiled, read_po(BytesIO(path.read_bytes()), locale=code))
+            compiled.seek(0)
+            first.add_fallback(gettext.GNUTranslations(compiled))
+    return first

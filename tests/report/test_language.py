@@ -15,25 +15,26 @@ EN, ES = Language.load("en"), Language.load("es")
 
 
 def entries() -> dict[str, Entry]:
-    path = resources.files("advisor.report").joinpath("locales", "es.po")
-    with path.open("rb") as file:
-        catalogue = read_po(file, locale="es")
-    found = {}
-    for entry in catalogue:
-        for key in (entry.id,) if isinstance(entry.id, str) else entry.id:
-            if key:
-                found[key] = entry
+    found: dict[str, Entry] = {}
+    for path in resources.files("advisor.report").joinpath("locales").iterdir():
+        with path.open("rb") as file:
+            catalogue = read_po(file, locale="es")
+        for entry in catalogue:
+            for key in (entry.id,) if isinstance(entry.id, str) else entry.id:
+                if key:
+                    assert key not in found, f"{path.name} says again: {key}"
+                    found[key] = entry
     return found
 
 
 def test_every_text_has_a_translation() -> None:
     missing = texts() - entries().keys()
-    assert not missing, "translate these in advisor/report/locales/es.po"
+    assert not missing, "translate these in advisor/report/locales"
 
 
 def test_no_translation_is_left_over() -> None:
     surplus = entries().keys() - texts()
-    assert not surplus, "remove these from advisor/report/locales/es.po"
+    assert not surplus, "remove these from advisor/report/locales"
 
 
 def test_a_translation_has_the_values_of_its_text() -> None:
