@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from advisor.assessment import Observations
 from advisor.catalogue import find_model
+from advisor.message import Message, say
 from advisor.phase import Phase, Segment
 from telemetry.window import Frame
 
@@ -33,7 +34,7 @@ class JobDemand:
     upper_bound: bool
     source: str
     confidence: float
-    reason: str = ""
+    reason: Message | None = None
 
 
 def job_demands(observations: Observations) -> list[JobDemand]:
@@ -63,13 +64,14 @@ def _inference(observations: Observations, segments: Sequence[Segment]) -> JobDe
     weights, doubt = _weights(job)
     peak = _peak_kv_bytes(observations.frames.get("engine", ()), gpus, segments)
     known = weights is not None and peak is not None
+    reason: Message | None
     if peak is None:
-        reason = (
+        reason = say(
             "an engine reserves memory whatever it needs; its metrics, which tell the use of the"
             " KV cache, were not seen (let the agent read the engine's endpoint)"
         )
     else:
-        reason = doubt if weights is None else ""
+        reason = doubt if weights is None else None
     return JobDemand(
         gpus=gpus,
         phase=job.phase,
@@ -84,20 +86,22 @@ def _inference(observations: Observations, segments: Sequence[Segment]) -> JobDe
     )
 
 
-def _weights(job: Segment) -> tuple[float | None, str]:
+def _weights(job: Segment) -> tuple[float | None, Message | None]:
     """Bytes of the weights, and what is doubtful about them."""
     from advisor.planner import PlanError, weights_bytes
 
     model = None if job.model is None else find_model(job.model)
     if model is None:
-        name = job.model or "the model"
-        return None, f"{name} is not in the catalogue; declare it in [server] with its parameters"
+        return None, say(
+            "{model} is not in the catalogue; declare it in [server] with its parameters",
+            model=job.model or say("the model"),
+        )
     stored = job.precision or model.quant
     try:
         size = float(weights_bytes(model, stored or "bf16"))
     except PlanError as error:
-        return None, str(error)
-    return size, "" if stored else "the weights are taken to be kept in 16 bits"
+        return None, say("{problem}", problem=str(error))
+    return size, None if stored else say("the weights are taken to be kept in 16 bits")
 
 
 def _peak_kv_bytes(
@@ -157,7 +161,7 @@ def _bounded(observations: Observations, segments: Sequence[Segment]) -> JobDema
             False,
             "unknown",
             0.0,
-            "how much memory was held is unknown",
+            say("how much memory was held is unknown"),
         )
     return JobDemand(
         gpus=gpus,

@@ -78,7 +78,7 @@ def _unit(evidence: Evidence, units: dict[str, str | None]) -> str:
 
 def _shown(value: float | str, unit: str) -> Shown:
     if isinstance(value, str):
-        return value
+        return say(value)
     if unit == "yes":
         return say("yes") if value >= 1.0 else say("no")
     return Amount(float(value), unit)

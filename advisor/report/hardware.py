@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from advisor.message import Amount, Message, say
+from advisor.report import words
 from telemetry.inventory import Inventory
 
 
@@ -37,7 +38,9 @@ def facts(inventory: Inventory) -> list[tuple[Message, Message | Amount | str]]:
     if speeds:
         found.append((say("Fastest network link"), Amount(float(max(speeds)), "bits/second")))
     if inventory.purpose:
-        found.append((say("Declared purpose"), inventory.purpose))
+        phase = next((p for p in words.PHASES if p.value == inventory.purpose), None)
+        purpose = inventory.purpose if phase is None else words.PHASES[phase]
+        found.append((say("Declared purpose"), purpose))
     if inventory.model:
         found.append((say("Declared model"), inventory.model))
     if inventory.data_paths:

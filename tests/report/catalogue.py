@@ -45,6 +45,9 @@ def _of_python(path: Path) -> Iterator[str]:
             yield from _constants(node.args[:1], constants)
         elif name == "plural":
             yield from _constants(node.args[:2], constants)
+        elif name == "JobDemand":
+            sources = [keyword.value for keyword in node.keywords if keyword.arg == "source"]
+            yield from _constants([*node.args[7:8], *sources], constants)
         elif name == "Evidence":
             yield from _constants(node.args[1:2], constants)
 
