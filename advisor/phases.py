@@ -65,18 +65,15 @@ class PhaseTeller:
     ) -> None:
         """One GPU with the state and the processes of each window."""
         engines = self._engines.get(uuid, {})
-        known: dict[tuple[Process, ...], tuple[Label, ...]] = {}
+        known: dict[tuple[tuple[Process, ...], Label | None], tuple[Label, ...]] = {}
         labels: list[tuple[Label, ...]] = []
         for i, state in enumerate(states):
-            if processes[i] not in known:
-                told = (process_label(process) for process in processes[i])
-                known[processes[i]] = tuple(dict.fromkeys(label for label in told if label))
-            said = known[processes[i]]
-            if not said and frame.start[i] in engines:
-                said = (engines[frame.start[i]],)
-            pinned = self._pins.label(uuid, processes[i], said)
-            if pinned is not None and (said or state.state is not State.UNKNOWN):
-                said = (pinned,)
+            here = processes[i], engines.get(frame.start[i])
+            said = known.get(here)
+            if said is None:
+                said = known[here] = self._said(uuid, *here)
+            if not here[0] and here[1] is None and state.state is State.UNKNOWN:
+                said = ()  # a pin alone does not tell what an unseen GPU did
             labels.append(_at_work(state, said))
         gpu = _Gpu(frame, states, labels, [], [], [])
         gpu.stretches = self._stretches(gpu)
@@ -84,6 +81,17 @@ class PhaseTeller:
         gpu.features = [features_of(frame, w, active, limit) for w, active in gpu.stretches]
         gpu.starts = [f.start for f in gpu.features]
         self._gpus[uuid] = gpu
+
+    def _said(
+        self, uuid: str, processes: tuple[Process, ...], engine: Label | None
+    ) -> tuple[Label, ...]:
+        """What pins, processes or an engine say, the first of them that speaks."""
+        told = (process_label(process) for process in processes)
+        said = tuple(dict.fromkeys(label for label in told if label))
+        if not said and engine is not None:
+            said = (engine,)
+        pinned = self._pins.label(uuid, processes, said)
+        return said if pinned is None else (pinned,)
 
     def segments(self) -> dict[str, list[Segment]]:
         """The segments of every GPU in order of time, with the GPUs that each job uses."""

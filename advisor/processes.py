@@ -44,6 +44,7 @@ class ProcessReader:
     def __init__(self, signatures: Signatures | None = None) -> None:
         self._signatures = signatures or Signatures.load()
         self._known: dict[tuple[str | None, ...], Process] = {}
+        self._seen: dict[int, tuple[Mapping[str, str], Process]] = {}
 
     def by_window(self, gpu: Frame, frames: Iterable[Frame]) -> list[tuple[Process, ...]]:
         """For each window of a GPU its processes, from the frames of all `gpu_process` rows."""
@@ -73,6 +74,15 @@ class ProcessReader:
         return found
 
     def _process(self, texts: Mapping[str, str]) -> Process:
+        # A frame's windows share the mapping where their texts are equal.
+        seen = self._seen.get(id(texts))
+        if seen is not None and seen[0] is texts:
+            return seen[1]
+        process = self._looked_up(texts)
+        self._seen[id(texts)] = texts, process
+        return process
+
+    def _looked_up(self, texts: Mapping[str, str]) -> Process:
         key = tuple(
             texts.get(name)
             for name in (
