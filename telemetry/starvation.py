@@ -18,6 +18,8 @@ from telemetry.window import Frame
 
 Column = Sequence[float | None]
 
+_JOB_CHAINS = frozenset({"job_io", "write", "job_cpu"})
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -28,18 +30,9 @@ class Surroundings:
     mounts: tuple[Frame, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """A chain of signals that is on in the gaps. `outside` is None where nothing compares."""
-
-    chain: str
-    in_gaps: float
-    outside: float | None
-
-    @property
-    def lift(self) -> float:
-        """How much more often in gaps."""
-        return self.in_gaps - (self.outside or 0.0)
+Witness = tuple[str, float, float | None]
+"""A chain that is on in the gaps: its name, P(signal | gap) and P(signal | busy), None where
+nothing compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ class StarvationJudge:
         signals: Signals,
     ) -> None:
         self._t = thresholds
-        self._gpu = gpu
+        self._lines: dict[tuple[str, int, int | None], str] = {}
         host = surroundings.host
         to_host = None if host is None else aligned(gpu, host)
         self._chains: list[_Chain] = []
@@ -110,39 +103,40 @@ class StarvationJudge:
         have = {chain.name for chain in self._chains}
         return tuple(f"gap_{c.name}_ratio" for c in CHAINS if c.name not in have)
 
-    def knows(self, i: int) -> bool:
-        """Whether any chain was read in window `i`."""
-        return any(chain.gaps[i] is not None for chain in self._chains)
-
     def judge(self, i: int, gap: float, *, quiet: bool = False) -> Starvation | None:
         """The cause of the gaps of window `i` (`gap` is their share), None without two witnesses.
 
         `quiet` is a window in which the GPU did nothing at all: then only the job's own tasks can
         tell that it waits and did not simply stop.
         """
-        known: set[str] = set()
+        t = self._t
+        least, lift = t.signal_given_gap, t.signal_lift
+        level_only = 1.0 - gap < t.gap_free_ratio
+        known_io = known_pressure = False
         witnesses: list[Witness] = []
-        level_only = 1.0 - gap < self._t.gap_free_ratio
         for chain in self._chains:
             share = chain.gaps[i]
             if share is None:
                 continue
-            known.add(chain.name)
-            in_gaps = min(1.0, share / gap)
-            if in_gaps < self._t.signal_given_gap:
+            if chain.name == "job_io":
+                known_io = True
+            elif chain.name == "io_pressure":
+                known_pressure = True
+            in_gaps = share / gap
+            if in_gaps < least:
                 continue
             outside = None if level_only else self._outside(chain, i, gap, share, in_gaps)
-            if outside is None or in_gaps >= self._t.signal_lift * outside:
-                witnesses.append(Witness(chain.name, in_gaps, outside))
-        names = {w.chain for w in witnesses}
+            if outside is None or in_gaps >= lift * outside:
+                witnesses.append((chain.name, in_gaps, outside))
+        names = {witness[0] for witness in witnesses}
         if "cpu" in names and self._job_computes(i):
-            witnesses.append(Witness("job_cpu", 1.0, None))
+            witnesses.append(("job_cpu", 1.0, None))
             names.add("job_cpu")
         if len(names) < 2:
             return None
-        compared = sum(w.outside is not None for w in witnesses)
-        job_seen = "job_io" in names or "write" in names or "job_cpu" in names
-        if (level_only or compared == 0) and (quiet or "job_io" in known) and not job_seen:
+        compared = sum([witness[2] is not None for witness in witnesses])
+        job_seen = not names.isdisjoint(_JOB_CHAINS)
+        if compared == 0 and (quiet or known_io) and not job_seen:
             return None
         cause, place = self._cause(i, names, witnesses)
         if compared >= 2:
@@ -151,12 +145,11 @@ class StarvationJudge:
             confidence = 0.7 if compared and job_seen else 0.6
         if level_only:
             confidence = min(confidence, 0.6)
-        if "io_pressure" not in known:
+        if not known_pressure:
             confidence *= 0.9
-        if "job_io" in known and not job_seen:
+        if known_io and not job_seen:
             confidence *= 0.8
-        lines = [_line(w) for w in witnesses]
-        return Starvation(cause, confidence, (*lines, *place))
+        return Starvation(cause, confidence, (*[self._line(w) for w in witnesses], *place))
 
     def _outside(
         self, chain: _Chain, i: int, gap: float, share: float, in_gaps: float
@@ -182,13 +175,12 @@ class StarvationJudge:
     def _cause(
         self, i: int, names: set[str], witnesses: list[Witness]
     ) -> tuple[Cause, tuple[str, ...]]:
-        lifts = {w.chain: w.lift for w in witnesses}
         if "memory" in names:
             # Swapping and re-reading show on devices and in I/O pressure too.
             return Cause.HOST_MEMORY, ()
         if "write" in names:
             return Cause.CHECKPOINTING, ()
-        if "mount" in names and lifts["mount"] >= lifts.get("device", 0.0):
+        if "mount" in names and _lift(witnesses, "mount") >= _lift(witnesses, "device"):
             return self._remote(i, Cause.NETWORK_STORAGE)
         if "device" in names:
             return Cause.LOCAL_STORAGE, self._busiest_disk(i)
@@ -242,6 +234,24 @@ class StarvationJudge:
         text = f"disk {best[1].frame.key[1]}: read_await_seconds {best[0]:.3g}"
         return (text if read is None else f"{text}, read_bytes_per_second {read:.3g}",)
 
+    def _line(self, witness: Witness) -> str:
+        """A line for people, made once for each pair of percentages."""
+        chain, in_gaps, outside = witness
+        if chain == "job_cpu":
+            return "the job's own processes keep the processors busy"
+        key = (
+            chain,
+            round(100 * min(1.0, in_gaps)),
+            None if outside is None else round(100 * outside),
+        )
+        line = self._lines.get(key)
+        if line is None:
+            line = f"gap_{chain}_ratio: on in {key[1]} % of the gaps"
+            if outside is not None:
+                line += f", in {key[2]} % outside of them"
+            self._lines[key] = line
+        return line
+
 
 def aligned(frame: Frame, other: Frame) -> list[int | None]:
     """For each window of a frame the place of the other's window with the same start."""
@@ -264,8 +274,6 @@ def _fstype(frame: Frame) -> str | None:
     return None
 
 
-def _line(witness: Witness) -> str:
-    if witness.chain == "job_cpu":
-        return "the job's own processes keep the processors busy"
-    text = f"gap_{witness.chain}_ratio: on in {witness.in_gaps:.0%} of the gaps"
-    return text if witness.outside is None else f"{text}, in {witness.outside:.0%} outside of them"
+def _lift(witnesses: list[Witness], chain: str) -> float:
+    """How much more often the chain is on in gaps than outside of them."""
+    return sum(in_gaps - (outside or 0.0) for name, in_gaps, outside in witnesses if name == chain)
