@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from advisor.commands.reading import add_reading_options, open_reading
@@ -32,10 +32,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the hours of every host."""
+    from advisor.commands.names import gpu_names
     from advisor.hours import gpu_hours, gpu_hours_json, merged, owner_hours, owner_hours_json
     from advisor.observe import observe
 
     gpus: list[GpuHours] = []
+    places: dict[str, str] = {}
     owners: list[tuple[OwnerHours, ...]] = []
     with open_reading(args) as reading:
         for host in reading.history.hosts():
@@ -44,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
                 print(f"{host}: no windows before that time", file=sys.stderr)
                 continue
             observations = observe(reading.history, host, told)
+            places |= gpu_names(observations.inventory)
             if args.by == "owner":
                 owners.append(owner_hours(observations, told))
             else:
@@ -57,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         print(json.dumps([gpu_hours_json(h) for h in gpus], indent=2))
     else:
-        _print_gpus(gpus)
+        _print_gpus(gpus, places)
     return 0
 
 
-def _print_gpus(hours: Iterable[GpuHours]) -> None:
+def _print_gpus(hours: Iterable[GpuHours], places: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -69,9 +72,9 @@ def _print_gpus(hours: Iterable[GpuHours]) -> None:
 
     hours = list(hours)
     states = [s for s in State if any(h.hours.get(s) for h in hours)]
-    table = Table(title="GPU-hours by state", title_justify="left")
-    for name in ("host", "gpu"):
-        table.add_column(name, overflow="fold")
+    table = Table(title="GPU-hours by state", title_justify="left", box=None, pad_edge=False)
+    for name in ("host", "GPU"):
+        table.add_column(name, no_wrap=True)
     for state in states:
         table.add_column(state.value, justify="right")
     table.add_column("covered", justify="right")
@@ -80,7 +83,9 @@ def _print_gpus(hours: Iterable[GpuHours]) -> None:
         causes = sorted(h.causes.items(), key=lambda item: -item[1])
         lost = f"{h.lost_hours:.1f} h: {', '.join(c.value for c, _ in causes)}" if causes else ""
         cells = [f"{h.hours.get(state, 0.0):.1f}" for state in states]
-        table.add_row(h.host, h.gpu_uuid, *cells, f"{h.coverage_ratio:.0%}", lost)
+        table.add_row(
+            h.host, places.get(h.gpu_uuid, h.gpu_uuid), *cells, f"{h.coverage_ratio:.0%}", lost
+        )
     Console().print(table)
 
 
@@ -92,7 +97,7 @@ def _print_owners(hours: Iterable[OwnerHours]) -> None:
 
     hours = list(hours)
     states = [s for s in State if any(h.hours.get(s) for h in hours)]
-    table = Table(title="GPU-hours by owner", title_justify="left")
+    table = Table(title="GPU-hours by owner", title_justify="left", box=None, pad_edge=False)
     for name in ("owner", "kind"):
         table.add_column(name, overflow="fold")
     for state in states:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from advisor.commands.reading import add_reading_options, open_reading
@@ -29,9 +29,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the segments of every host."""
+    from advisor.commands.names import gpu_names
     from advisor.observe import observe
 
     segments: list[Segment] = []
+    places: dict[str, str] = {}
     with open_reading(args) as reading:
         for host in reading.history.hosts():
             told = reading.told(host)
@@ -39,39 +41,43 @@ def run(args: argparse.Namespace) -> int:
                 print(f"{host}: no windows before that time", file=sys.stderr)
                 continue
             observations = observe(reading.history, host, told)
+            places |= gpu_names(observations.inventory)
             for timeline in observations.gpus.values():
                 segments += timeline.segments
     if args.json:
         print(json.dumps([segment.to_json() for segment in segments], indent=2))
     else:
-        _print(segments)
+        _print(segments, places)
     return 0
 
 
-def _print(segments: Sequence[Segment]) -> None:
+def _print(segments: Sequence[Segment], places: Mapping[str, str]) -> None:
     from datetime import UTC, datetime
 
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Phases (times in UTC)", title_justify="left")
-    for name in ("host", "gpu", "from", "to", "phase"):
-        table.add_column(name, overflow="fold")
-    table.add_column("confidence", justify="right")
-    for name in ("model", "evidence"):
-        table.add_column(name, overflow="fold")
+    table = Table(
+        title="Phases (times in UTC; --json has all the evidence)",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for name in ("host", "GPU", "from", "to", "phase"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("conf.", justify="right")
+    table.add_column("model, or why", no_wrap=True, overflow="ellipsis")
     for s in segments:
         begin, end = (
             datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M") for t in (s.start, s.end)
         )
         table.add_row(
             s.host,
-            s.gpu_uuid,
+            places.get(s.gpu_uuid, s.gpu_uuid),
             begin,
             end,
             s.phase.value,
             f"{s.confidence:.2f}",
-            s.model or "",
-            "; ".join(s.evidence),
+            s.model or (s.evidence[0] if s.evidence else ""),
         )
-    Console().print(table)
+    Console(soft_wrap=False).print(table)
