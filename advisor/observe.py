@@ -59,6 +59,10 @@ def observe(history: History, host: str, period: Period) -> Observations:
     for gpu in inventory.gpus:
         if gpu.uuid not in gpus and not gpu.mig:
             gpus[gpu.uuid] = Frame(("gpu", gpu.uuid))
+    # In the order that people know, then those that the inventory no longer has.
+    known = {gpu.uuid: i for i, gpu in enumerate(inventory.gpus)}
+    ordered = sorted(gpus, key=lambda uuid: (known.get(uuid.split("/")[0], len(known)), uuid))
+    gpus = {uuid: gpus[uuid] for uuid in ordered}
     timelines = _timelines(inventory, gpus, frames)
     covered = _covered_seconds(gpus, frames)
     length = max(1, until - since)

@@ -73,8 +73,8 @@ def _print_gpus(hours: Iterable[GpuHours], places: Mapping[str, str]) -> None:
     hours = list(hours)
     states = [s for s in State if any(h.hours.get(s) for h in hours)]
     table = Table(title="GPU-hours by state", title_justify="left", box=None, pad_edge=False)
-    for name in ("host", "GPU"):
-        table.add_column(name, no_wrap=True)
+    table.add_column("host", overflow="fold")
+    table.add_column("GPU", no_wrap=True, min_width=3)
     for state in states:
         table.add_column(state.value, justify="right")
     table.add_column("covered", justify="right")

@@ -63,9 +63,10 @@ def _print(segments: Sequence[Segment], places: Mapping[str, str]) -> None:
         box=None,
         pad_edge=False,
     )
-    for name in ("host", "GPU", "from", "to", "phase"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("conf.", justify="right")
+    widths = {"host": 8, "GPU": 3, "from": 16, "to": 16, "phase": 13}
+    for name, width in widths.items():
+        table.add_column(name, no_wrap=True, min_width=width)
+    table.add_column("conf.", justify="right", min_width=5)
     table.add_column("model, or why", no_wrap=True, overflow="ellipsis")
     for s in segments:
         begin, end = (

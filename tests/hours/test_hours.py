@@ -121,6 +121,7 @@ def test_the_commands_print_the_documented_shapes(
     (segment,) = json.loads(capsys.readouterr().out)
     assert {"host", "gpu_uuid", "start", "end", "phase", "confidence", "evidence"} <= set(segment)
     assert segment["phase"] == "training"
-    for command in (["hours"], ["hours", "--by", "owner"], ["phases"]):
-        assert main([*command, "--store", store]) == 0
-        assert "GPU" in capsys.readouterr().out
+    shown = {"hours": "1.0", "hours --by owner": "ana", "phases": "2026-03-01 00:00"}
+    for command, text in shown.items():
+        assert main([*command.split(), "--store", store]) == 0
+        assert text in capsys.readouterr().out
