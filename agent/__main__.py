@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import logs
+from agent.alarm import Alarm
 from agent.daemon import Daemon
 from agent.errors import UserError
 from agent.guard import guarded
 from agent.keeper import Keeper
 from agent.launch import Launch, receive
 from agent.notify import Notifier
+from agent.rulebook import Rulebook
 from telemetry.clock import SystemClock
 from telemetry.store import Store
 
@@ -78,11 +80,16 @@ class _Clock(SystemClock):
 
 
 def serve(launch: Launch) -> int:
-    """Runs the daemon until a signal ends it. Raises UserError or StoreError at the start."""
+    """Runs the daemon until a signal ends it.
+
+    Raises UserError (a wrong alert rule, say) or StoreError at the start.
+    """
     settings = launch.settings
     notifier = Notifier()
     signals = Signals()
     clock = _Clock(signals)
+    alerts = settings.alerts
+    book = Rulebook.load(alerts.rules) if alerts.enabled else None
     source, host = _source(launch, clock)
     try:
         store = Store(settings.store.path)
@@ -91,6 +98,8 @@ def serve(launch: Launch) -> int:
         raise
     keeper = Keeper(store, host, memory_windows=settings.store.memory_windows)
     shipper = None if settings.influx.url is None else _shipper(settings, keeper, clock)
+    expected = settings.gpu.expected
+    alarm = None if book is None else Alarm(book, host, expected_gpus=expected)
     daemon = Daemon(
         settings,
         host,
@@ -100,6 +109,7 @@ def serve(launch: Launch) -> int:
         version=launch.version,
         notifier=notifier,
         shipper=shipper,
+        alarm=alarm,
     )
     if shipper is not None:
         shipper.start()

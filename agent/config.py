@@ -95,6 +95,26 @@ class GpuSettings:
         Le(60),
         doc("a call that takes longer counts as hung: its process is replaced"),
     ] = 5.0
+    expected: Annotated[
+        int | None,
+        Ge(0),
+        doc("how many GPUs this server has; without it, one that was never seen is not missed"),
+        Example(8),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """Alert rules, judged here so that they work without a network. The advisor delivers them."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _REFUSE_UNKNOWN
+
+    enabled: Annotated[bool, doc("false: no rule is judged")] = True
+    rules: Annotated[
+        str,
+        Len(1),
+        doc("folder of your own rules and exemptions (*.toml); see talla-agent rules"),
+    ] = "/etc/talla/rules.d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +278,7 @@ class Settings:
     agent: AgentSettings = field(default_factory=AgentSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     gpu: GpuSettings = field(default_factory=GpuSettings)
+    alerts: AlertSettings = field(default_factory=AlertSettings)
     influx: InfluxSettings = field(default_factory=InfluxSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from agent.alarm import MEMORY, Alarm
 from agent.config import Settings
 from agent.keeper import Keeper
 from agent.notify import Notifier
@@ -17,8 +18,9 @@ from agent.source import Source
 from telemetry.aggregate import Aggregator
 from telemetry.clock import Clock
 from telemetry.event import Event, Severity
+from telemetry.inventory import Inventory
 from telemetry.signals import Signals
-from telemetry.window import Sample
+from telemetry.window import Sample, Window
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ class Daemon:
         version: str,
         notifier: Notifier,
         shipper: Shipper | None = None,
+        alarm: Alarm | None = None,
         signals: Signals | None = None,
     ) -> None:
         self._settings = settings
@@ -56,12 +59,15 @@ class Daemon:
         self._version = version
         self._notifier = notifier
         self._shipper = shipper
+        self._alarm = alarm
+        self._released = False
         self._aggregator = Aggregator(host, signals or Signals.load())
         self._events: list[Event] = []
         self._last: tuple[float, float] | None = None  # monotonic and wall time of the last tick
         self._fresh: dict[str, float] = {}  # measurement -> monotonic time of the newest reading
         self._inventory_at: float | None = None
         self._inventory_kept: dict[str, object] | None = None
+        self._known: Inventory | None = None
         self._tick_seconds: float | None = None
         self._fault: str | None = None
         self._memory_bytes: float | None = None
@@ -119,6 +125,8 @@ class Daemon:
             text += f", SIMULATED: nothing of this machine is read, all is scenario {simulated}"
         _LOG.info("%s: host %s", text, self._host)
         self._note("agent_start", text)
+        if self._alarm is not None:
+            self._alarm.restore(self._keeper.memory(MEMORY), self._clock.wall())
 
     def tick(self, due: int) -> None:
         """Takes the sample of the second `due`, and keeps the windows that it closes."""
@@ -135,10 +143,10 @@ class Daemon:
             self._events += [self._ours(event) for event in self._shipper.notices()]
             self._keeper.move(self._shipper.position)
         if windows or self._events:
+            inventory = self._inventory(started) if windows else None
+            memories = self._alert(windows)
             events, self._events = self._events, []
-            kept = self._keeper.append(
-                self._clock.wall(), windows, events, self._inventory(started) if windows else None
-            )
+            kept = self._keeper.append(self._clock.wall(), windows, events, inventory, memories)
             if kept and self._shipper is not None:
                 self._shipper.wake()
         if windows:
@@ -161,7 +169,9 @@ class Daemon:
         self._notifier.stopping()
         self._note("agent_stop", "talla-agent stopped")
         inventory = None if self._inventory_kept else self._inventory(self._clock.monotonic())
-        self._keeper.append(self._clock.wall(), self._aggregator.flush(), self._events, inventory)
+        windows = self._aggregator.flush()
+        memories = self._alert(windows)
+        self._keeper.append(self._clock.wall(), windows, self._events, inventory, memories)
         if self._shipper is not None:
             self._shipper.stop(_SHIP_LAST_SECONDS)
             self._keeper.move(self._shipper.position)
@@ -219,6 +229,7 @@ class Daemon:
             row["tick_seconds"] = self._tick_seconds
         for measurement, at in self._fresh.items():
             row[f"{measurement}_sample_age_seconds"] = now - at
+        row["unwritten_windows"] = float(self._keeper.waiting)
         if self._shipper is not None:
             row["backlog_windows"] = float(self._shipper.backlog_windows)
             row["rejected_lines_total"] = float(self._shipper.rejected_lines_total)
@@ -238,15 +249,25 @@ class Daemon:
         if self._inventory_at is not None and now - self._inventory_at < _INVENTORY_EVERY:
             return None
         self._inventory_at = now
-        document = replace(self._source.inventory(), host=self._host).to_json()
+        self._known = replace(self._source.inventory(), host=self._host)
+        document = self._known.to_json()
         if document == self._inventory_kept:
             return None
         self._inventory_kept = document
         return document
 
+    def _alert(self, windows: list[Window]) -> dict[str, str] | None:
+        """Adds what the alert rules say of the windows to the events; what they must remember."""
+        if self._alarm is None or not windows:
+            return None
+        self._events += self._alarm.see(windows, self._known, released=self._released)
+        memory = self._alarm.memory(self._clock.wall())
+        return None if memory is None else {MEMORY: memory}
+
     def _release(self, wanted: bool | None) -> None:
         if wanted is None:
             return
+        self._released = wanted
         if wanted:
             _LOG.warning("the GPUs are let go, for a driver upgrade; SIGUSR1 takes them back")
             self._source.release()

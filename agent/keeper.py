@@ -31,6 +31,7 @@ class Keeper:
         self._windows: deque[Window] = deque()
         self._events: deque[Event] = deque(maxlen=_MEMORY_EVENTS)
         self._inventory: tuple[float, str, Mapping[str, Any]] | None = None
+        self._memories: dict[str, str] = {}
         self._dropped = 0
         self._position = self.position()
         self._pruned_10s = self._pruned_5m = 0.0
@@ -48,12 +49,14 @@ class Keeper:
         windows: Sequence[Window] = (),
         events: Sequence[Event] = (),
         inventory: Mapping[str, Any] | None = None,
+        memories: Mapping[str, str] | None = None,
     ) -> bool:
         """Keeps these and what waits from before; whether the store has it all now."""
         self._windows.extend(windows)
         self._events.extend(events)
         if inventory is not None:
             self._inventory = (now, self._host, inventory)
+        self._memories.update(memories or {})
         while len(self._windows) > self._limit:
             self._windows.popleft()
             self._dropped += 1
@@ -62,6 +65,7 @@ class Keeper:
                 self._windows,
                 events=self._events,
                 inventories=[] if self._inventory is None else [self._inventory],
+                memories=self._memories,
             )
         except (StoreError, sqlite3.Error) as error:
             self._failed(str(error), now)
@@ -69,9 +73,14 @@ class Keeper:
         self._windows.clear()
         self._events.clear()
         self._inventory = None
+        self._memories = {}
         if self.trouble is not None:
             self._recovered(now)
         return True
+
+    def memory(self, name: str) -> str | None:
+        """A memory that an earlier process left, None where there is none."""
+        return self._store.memory(name)
 
     def position(self) -> Position:
         """How far shipping came, as the store has it."""

@@ -18,9 +18,7 @@ AGENT = Family(
         Metric("gpu_sample_age_seconds", "seconds", GAUGE, "age of the newest GPU sample", MAX),
         Metric("host_sample_age_seconds", "seconds", GAUGE, "age of the newest host sample", MAX),
         Metric("backlog_windows", "windows", GAUGE, "windows that wait to be shipped", LAST),
-        Metric(
-            "unwritten_windows", "windows", GAUGE, "windows that the store does not take", LAST
-        ),
+        Metric("unwritten_windows", "windows", GAUGE, "windows that the store does not take", LAST),
         Metric("rejected_lines_total", "lines", COUNTER, "lines that the server refused", LAST),
         Metric("cpu_seconds_total", "seconds", COUNTER, "processor time of the agent", LAST),
         Metric("memory_bytes", "bytes", GAUGE, "resident memory of the agent", MAX),

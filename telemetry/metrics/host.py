@@ -25,7 +25,9 @@ HOST = Family(
         Metric("load_1m", "tasks", GAUGE, "load average of the last minute", MAX),
         Metric("memory_total_bytes", "bytes", GAUGE, "memory that the kernel can use", LAST),
         Metric("memory_used_bytes", "bytes", GAUGE, "total less available", MEAN_MAX),
-        Metric("memory_used_ratio", "ratio", GAUGE, "used memory as a share of the total", MEAN_MAX),
+        Metric(
+            "memory_used_ratio", "ratio", GAUGE, "used memory as a share of the total", MEAN_MAX
+        ),
         Metric("swap_used_bytes", "bytes", GAUGE, "swap in use", MAX),
         Metric("gpus_missing", "gpus", GAUGE, "GPUs fewer than this server has", LAST),
         Metric(
