@@ -48,8 +48,13 @@ def check(
     inventory: Inventory, rulebook: Rulebook, seen: Work | None = None
 ) -> tuple[Finding, ...]:
     """The findings that need no samples; the overall is under on a physical one, else abstains."""
+    return judge(case_of_inventory(inventory, rulebook, seen))
+
+
+def case_of_inventory(inventory: Inventory, rulebook: Rulebook, seen: Work | None = None) -> Case:
+    """What sizing looks at where nothing but the inventory is known."""
     work = declared_work(inventory) | (seen or Work())
-    case = Case(
+    return Case(
         inventory,
         rulebook.profiles,
         rulebook.thresholds,
@@ -57,7 +62,6 @@ def check(
         parameters=work.parameters,
         precisions=work.precisions,
     )
-    return judge(case)
 
 
 def declared_work(inventory: Inventory) -> Work:
