@@ -25,5 +25,9 @@ def test_tables_stay_tables_and_names_stay_names() -> None:
         assert "\n# e" not in text
         rows = [row for row in text.splitlines() if row.startswith("|")]
         widths = [row.replace("\\|", "").count("|") for row in rows]
+        lines = text.splitlines()
+        rules = [i for i, line in enumerate(lines) if set(line) == set("|-:") or "|---" in line]
+        assert rules
+        assert all(lines[i - 2] == "" for i in rules), "a table begins after an empty line"
         head = [i for i, row in enumerate(rows) if set(row) <= set("|-: ")]
         assert all(widths[i] == widths[i - 1] == widths[i + 1] for i in head)
