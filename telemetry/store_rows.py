@@ -168,7 +168,7 @@ class Rows:
                 raise KeyError(f"{measurement} has no field {name}")
         present = [f for f in fields if f in self._columns[measurement]]
         keys = self._keys(host_id)
-        contents = self._texts() if texts else {}
+        contents: dict[int | None, Mapping[str, str]] = {None: _NO_TEXTS}
         scales = [self._scales[measurement][f] for f in present]
         frames: dict[int, Frame] = {}
         cursor = self._connection.execute(
@@ -184,7 +184,10 @@ class Rows:
             frame.start.append(start)
             frame.seconds.append(seconds)
             if texts:
-                frame.texts.append(contents.get(texts_id, _NO_TEXTS))
+                said = contents.get(texts_id)
+                if said is None:
+                    said = contents[texts_id] = self._text(texts_id)
+                frame.texts.append(said)
             for name, scale, cell in zip(present, scales, cells, strict=True):
                 frame.columns[name].append(None if cell is None else cell / scale)
         for frame in frames.values():
@@ -226,9 +229,11 @@ class Rows:
         )
         return {series_id: tuple(json.loads(key)) for series_id, key in rows}
 
-    def _texts(self) -> dict[int | None, Mapping[str, str]]:
-        rows = self._connection.execute("SELECT texts_id, content FROM texts")
-        return {texts_id: json.loads(content) for texts_id, content in rows}
+    def _text(self, texts_id: int) -> Mapping[str, str]:
+        row = self._connection.execute(
+            "SELECT content FROM texts WHERE texts_id = ?", (texts_id,)
+        ).fetchone()
+        return _NO_TEXTS if row is None else json.loads(row[0])
 
 
 def _whole(scaled: float) -> int | float:
