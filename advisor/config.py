@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from advisor.errors import ConfigError
 from advisor.period import parse_duration
+from advisor.service_config import (
+    ChannelSettings,
+    DigestSettings,
+    InfluxReading,
+    ReportSettings,
+    ServiceSettings,
+)
 
 DEFAULT_PATH = Path("/etc/talla/advisor.toml")
 
@@ -51,6 +58,23 @@ class Settings:
         default=(), metadata=_help("stores that are read where --store is not given")
     )
     periods: Periods = field(default_factory=Periods)
+    influx: InfluxReading = field(default_factory=InfluxReading)
+    service: ServiceSettings = field(default_factory=ServiceSettings)
+    report: ReportSettings = field(default_factory=ReportSettings)
+    digest: DigestSettings = field(default_factory=DigestSettings)
+    owners: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_help('mail addresses of owners (unit or user): "ana" = "ana@example.org"'),
+    )
+    channels: tuple[ChannelSettings, ...] = field(
+        default=(), metadata=_help("to whom alerts and reports go, a table each")
+    )
+
+    def __post_init__(self) -> None:
+        names = [channel.name for channel in self.channels]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ValueError(f"channels: two are called {min(twice)!r}")
 
 
 def load(path: Path | None = None) -> Settings:
@@ -80,9 +104,20 @@ def load(path: Path | None = None) -> Settings:
 
 def default_text() -> str:
     """The commented default configuration, generated from the dataclasses."""
-    return (
-        "# advisor.toml: every key with its default.\n" + "\n".join(_lines(Settings(), "")) + "\n"
-    )
+    head = "# advisor.toml: every key with its default.\n"
+    return head + "\n".join((*_lines(Settings(), ""), *_examples())) + "\n"
+
+
+def _examples() -> Iterator[str]:
+    """What has no default, as comments."""
+    helps = {f.name: f.metadata["help"] for f in fields(Settings) if "help" in f.metadata}
+    yield f'\n# {helps["owners"]}\n# [owners]\n# ana = "ana@example.org"'
+    yield f"\n# {helps['channels']}\n# [[channels]]"
+    shown = {"name": "chat", "kind": "apprise", "url_file": "/etc/talla/chat-url", "digest": True}
+    for f in fields(ChannelSettings):
+        default = () if f.default is MISSING else f.default
+        yield f"#   {f.metadata['help']}"
+        yield f"# {f.name} = {json.dumps(shown.get(f.name, default))}"
 
 
 def _lines(settings: Any, table: str) -> Iterator[str]:
@@ -90,6 +125,8 @@ def _lines(settings: Any, table: str) -> Iterator[str]:
     hints = get_type_hints(type(settings))
     for f in fields(settings):
         value = getattr(settings, f.name)
+        if f.name in ("owners", "channels"):
+            continue
         if hasattr(value, "__dataclass_fields__"):
             tables.append((f.name, value))
             continue

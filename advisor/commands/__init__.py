@@ -18,10 +18,13 @@ from advisor.commands import (
     hours,
     import_,
     models,
+    notify,
     phases,
     plan,
     profiles,
     report,
+    serve,
+    snooze,
 )
 
 
@@ -45,4 +48,7 @@ COMMANDS: tuple[Command, ...] = (
     plan,
     gpus,
     models,
+    serve,
+    notify,
+    snooze,
 )

@@ -1,0 +1,63 @@
+-- advisor.db: what the advisor itself must remember. One file for every table; each is made where
+-- it is not there, so that a newer version adds its own at the first start.
+
+-- Alert rows as they arrived from the hosts' outboxes, in order for a host.
+CREATE TABLE IF NOT EXISTS alert (
+    alert_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,                   -- the outbox
+    host TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    time REAL NOT NULL,                     -- when it happened
+    received REAL NOT NULL,                 -- when it arrived here
+    rule TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    raised INTEGER NOT NULL,
+    severity TEXT NOT NULL,
+    text TEXT NOT NULL,
+    gpu_uuid TEXT,
+    attributes TEXT NOT NULL,
+    UNIQUE (source, host, sequence, time)
+);
+CREATE INDEX IF NOT EXISTS alert_course ON alert (host, rule, subject, alert_id);
+
+-- How far each outbox was read, by host ('' where it counts all hosts together).
+CREATE TABLE IF NOT EXISTS intake (
+    source TEXT NOT NULL,
+    host TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    time REAL NOT NULL,
+    PRIMARY KEY (source, host)
+);
+
+-- How far each channel has delivered, by host.
+CREATE TABLE IF NOT EXISTS delivery (
+    channel TEXT NOT NULL,
+    host TEXT NOT NULL,
+    alert_id INTEGER NOT NULL,
+    PRIMARY KEY (channel, host)
+);
+
+-- Alerts that a channel was told are raised, and not yet that they are over.
+CREATE TABLE IF NOT EXISTS told (
+    channel TEXT NOT NULL,
+    host TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    alert_id INTEGER NOT NULL,
+    PRIMARY KEY (channel, host, rule, subject)
+);
+
+CREATE TABLE IF NOT EXISTS snooze (
+    snooze_id INTEGER PRIMARY KEY,
+    rule TEXT NOT NULL,                     -- patterns: * stands for anything
+    host TEXT NOT NULL,
+    until REAL NOT NULL,
+    made REAL NOT NULL,
+    made_by TEXT NOT NULL
+);
+
+-- When something was last done: 'report', 'digest:CHANNEL', 'report:CHANNEL'.
+CREATE TABLE IF NOT EXISTS stamp (
+    name TEXT PRIMARY KEY,
+    time REAL NOT NULL
+);
