@@ -22,6 +22,8 @@ _BLANKS = (2147483632.0, 9223372036854775792.0, 140737488355328.0)
 
 def absent(text: str) -> bool:
     """Whether a cell says that there is no value: empty, `[N/A]`, `N/A`, `[Unknown Error]`, ..."""
+    if text[:1].isdigit():
+        return False
     return text.lower() in _ABSENT or _BRACKETED.fullmatch(text) is not None
 
 
@@ -49,7 +51,7 @@ def number(text: str, column: Column, written: Mapping[str, Unit]) -> float | No
         value, unit = float(match[1]), told
     if not math.isfinite(value):
         raise ValueError("is no number of this column")
-    if any(blank <= value <= blank + 3 for blank in _BLANKS):
+    if value >= _BLANKS[0] and any(blank <= value <= blank + 3 for blank in _BLANKS):
         return None
     value *= unit.factor
     if unit.dimension == "ratio":

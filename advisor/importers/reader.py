@@ -30,7 +30,8 @@ _BUS = "bus:"
 _INDEX = re.compile(r"(?:gpu|nvidia)?[ _:#-]*(\d{1,3})", re.IGNORECASE)
 _UUID = re.compile(r"(?:GPU|MIG)-.+")
 _TELLING = 200
-_PREAMBLE = 50
+_REMEMBERED = 20_000
+_TELLS = (Role.MODEL, Role.BUS_ID, Role.INDEX, Role.FACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class FileReader:
         self._host = options.host or path.name.split(".")[0]
         self._zone = options.zone or UTC
         self._layout: Layout | None = None
+        # Each column of numbers, where its values go, and what its texts were read as.
+        self._readings: list[tuple[Column, Place, dict[str, float | None]]] = []
         self._pending: list[Line] = []
         self._shortest = 1 << 30
         self._ordinal = 0
@@ -111,6 +114,11 @@ class FileReader:
             )
         self._log.unknown(layout.unknown)
         self._layout = layout
+        self._readings = [
+            (c, SECONDS if c.role is Role.SECONDS else (c.measurement, c.name), {})
+            for c in layout.columns
+            if c.role in (Role.VALUE, Role.SECONDS)
+        ]
 
     def _before_header(self, line: Line) -> None:
         if self._options.columns is not None:
@@ -178,11 +186,8 @@ class FileReader:
             self._unreadable(line, f"{row[uses[Role.TIME].place]!r} is no time")
             return
         recording = self._log.recording(host)
-        if key is not None and key != _UNNAMED:
-            facts = recording.facts.setdefault(key, Facts())
-            _tell(facts, row, layout)
-        elif key == _UNNAMED:
-            _tell(recording.facts.setdefault(_UNNAMED, Facts()), row, layout)
+        if key is not None:
+            _tell(recording.facts.setdefault(key, Facts()), row, layout)
         if Role.COUNT in uses and self._options.gpus is None:
             count = row[uses[Role.COUNT].place]
             self._told_gpus = int(count) if count.isdigit() else self._told_gpus
@@ -202,28 +207,30 @@ class FileReader:
         values: dict[Place, float] = {}
         texts: dict[Place, str] = {}
         error = ""
-        for column in layout.columns:
+        for column, place, read in self._readings:
             text = row[column.place]
-            place = (column.measurement, column.name)
-            if column.role is Role.VALUE or column.role is Role.SECONDS:
-                if column.role is Role.SECONDS:
-                    place = SECONDS
+            if text not in read:
+                if len(read) >= _REMEMBERED:
+                    read.clear()
                 try:
-                    value = cells.number(text, column, self._map.written)
+                    read[text] = cells.number(text, column, self._map.written)
                 except ValueError as reason:
                     self._log.cells.add(
                         f"{self._path}: line {line.number}, {column.title}: {text!r} {reason}"
                     )
                     continue
-                if value is not None:
-                    old = values.get(place) if column.join else None
-                    values[place] = value if old is None else max(old, value)
-                elif "error" in text.lower() or "lost" in text.lower():
-                    error = text.strip("[]")
-            elif column.role is Role.TEXT and not cells.absent(text):
-                texts[place] = text
-            elif column.role is Role.PROCESSES and not cells.absent(text):
-                texts[PROCESSES] = text
+            value = read[text]
+            if value is not None:
+                old = values.get(place) if column.join else None
+                values[place] = value if old is None else max(old, value)
+            elif "error" in text.lower() or "lost" in text.lower():
+                error = text.strip("[]")
+        for column in layout.columns:
+            if column.role in (Role.TEXT, Role.PROCESSES):
+                text = row[column.place]
+                if not cells.absent(text):
+                    is_text = column.role is Role.TEXT
+                    texts[(column.measurement, column.name) if is_text else PROCESSES] = text
         if error and not any(p[0] == "gpu" for p in values):
             texts["gpu", "error"] = error
         return values, texts
@@ -353,13 +360,17 @@ def _tell(facts: Facts, row: list[str], layout: Layout) -> None:
     """Keeps what a row says of the card itself."""
     for column in layout.columns:
         text = row[column.place]
-        if cells.absent(text):
+        if column.role not in _TELLS or cells.absent(text):
             continue
         if column.role is Role.MODEL:
             facts.model = text
         elif column.role is Role.BUS_ID:
             facts.bus_id = text
-        elif column.role is Role.INDEX and (match := _INDEX.fullmatch(text.removesuffix(".0"))):
+        elif (
+            column.role is Role.INDEX
+            and facts.index is None
+            and (match := _INDEX.fullmatch(text.removesuffix(".0")))
+        ):
             facts.index = int(match[1])
         elif column.role is Role.FACT:
             if column.name == "compute_capability":
