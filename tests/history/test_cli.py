@@ -93,11 +93,8 @@ def test_the_default_configuration_is_what_is_meant_by_default(tmp_path: Path) -
     path = tmp_path / "advisor.toml"
     path.write_text(config.default_text())
     assert config.load(path) == config.Settings()
-    assert set(tomllib.loads(path.read_text())) == {
-        "language",
-        "stores",
-        "periods",
-    }
+    told = tomllib.loads(path.read_text())
+    assert {"language", "stores", "periods"} <= set(told), "every key is shown"
 
 
 @pytest.mark.parametrize(
