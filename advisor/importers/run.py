@@ -97,11 +97,25 @@ def import_logs(request: Request, progress: Callable[[Path, int], None] | None =
             log.rows, log.duplicates, log.lines, log.cells, log.unknown_columns, log.notes
         )
         for recording in log.recordings.values():
+            _note_models(log, recording, request, declared)
             summary.hosts.append(_keep(store, recording, request, declared.get(recording.host)))
         return summary
     finally:
         if store is not None:
             store.close()
+
+
+def _note_models(
+    log: Log, recording: Recording, request: Request, declared: dict[str, Inventory]
+) -> None:
+    """Without the card's model, neither phases nor sizes can be told from its load."""
+    named = request.gpu_model or recording.host in declared
+    nameless = [u for u in recording.tracks if u and not recording.facts[u].model]
+    if nameless and not named:
+        log.note(
+            f"{recording.host}: the log does not say which GPUs these are, and little can be told"
+            " without it: --gpu-model or --inventory tells"
+        )
 
 
 def _declared(request: Request) -> tuple[dict[str, Inventory], list[str]]:
