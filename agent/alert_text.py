@@ -45,7 +45,8 @@ def alert_event(rule: Rule, at: Situation, time: int, *, raised: bool) -> Event:
     value = value_text(rule, at.value)
     title = rule.title.format(subject=subject, host=at.host, value=value)
     title = " ".join(title.split())
-    title = title[:1].upper() + title[1:] if title.startswith("the ") else title
+    if not rule.title.startswith("{"):  # names of hosts stay as they are
+        title = title[:1].upper() + title[1:]
     lines = _lines(attributes, at, raised)
     text = f"{title}{'' if raised else ' - over'}. {' '.join(lines)}"
     if raised:

@@ -30,6 +30,8 @@ _GROWTH_RATIO = 0.002
 """Memory grows where each of six steps of 5 minutes adds 1/500 of the card (own choice): a start
 that fills a card, or an allocator that settles, does not do so for half an hour."""
 _IDLE_WINDOWS = 360
+_RESUME_SECONDS = 120
+"""A driver that is taken back has so long before its silence counts."""
 _NAMED = ("gpu_process", "gpu", "engine", "host", "mount", "agent")
 
 
@@ -60,6 +62,7 @@ class Watch:
         self._classifier = Classifier(self._thresholds)
         self._before: dict[int, Window] = {}
         self._cards: dict[str, _Card] = {}
+        self._quiet_until = 0
         self.inventory: Inventory | None = None
         """What is known of the server; it tells what the PCIe links may be."""
         self.released = False
@@ -67,6 +70,8 @@ class Watch:
 
     def look(self, window: Window) -> dict[Key, Seen]:
         """What the window shows. Metrics that are found here are added to its rows."""
+        if self.released:
+            self._quiet_until = window.end + _RESUME_SECONDS
         before = self._before.get(window.tier)
         self._before[window.tier] = window
         jobs = _jobs(window)
@@ -263,7 +268,7 @@ class Watch:
             name = row.texts.get("model") or row.texts.get("engine") or "engine"
             return Seen(row.values, label=f"{name} (port {key[1]})", jobs=of_engine)
         values = row.values
-        if key[0] == "agent" and self.released:
+        if key[0] == "agent" and window.end < self._quiet_until:
             values = {n: v for n, v in values.items() if n != "gpu_sample_age_seconds"}
         return Seen(values, label=key[1] if len(key) > 1 else "the agent")
 

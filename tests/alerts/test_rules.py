@@ -115,7 +115,9 @@ def test_a_lost_gpu_silences_its_own_other_alerts_and_no_other_gpu_s() -> None:
     lost = Seen({"throttle_thermal_ratio": 0.5, "lost_ratio": 1.0})
     other: Key = ("gpu", "GPU-2")
     alerts = Alerts(BOOK, "h")
-    told = _run(alerts, [{GPU: hot, other: hot}] * 65 + [{GPU: lost, other: hot}] * 30)
+    both: dict[Key, Seen] = {GPU: hot, other: hot}
+    one: dict[Key, Seen] = {GPU: lost, other: hot}
+    told = _run(alerts, [both] * 65 + [one] * 30)
     assert told == [
         ("gpu_throttled_thermal", True),
         ("gpu_throttled_thermal", True),
@@ -131,7 +133,7 @@ def test_what_is_about_to_be_raised_holds_the_others_back() -> None:
 
 
 def test_a_subject_that_is_gone_for_a_day_ends_its_alert() -> None:
-    full = {("mount", "/scratch"): Seen({"used_ratio": 0.97}, label="/scratch")}
+    full: dict[Key, Seen] = {("mount", "/scratch"): Seen({"used_ratio": 0.97}, label="/scratch")}
     alerts = Alerts(BOOK, "h")
     windows: list[dict[Key, Seen]] = [*([full] * 40), *([{}] * 8700)]
     assert _run(alerts, windows) == [("disk_near_full", True), ("disk_near_full", False)]
