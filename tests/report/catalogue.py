@@ -21,7 +21,7 @@ def texts() -> set[str]:
     for path in sorted(_ROOT.rglob("*.py")):
         if path.parent != _ROOT / "planner" and path.parent != _ROOT / "commands":
             found |= set(_of_python(path))
-    for path in sorted((_ROOT / "report").rglob("*")):
+    for path in sorted([*(_ROOT / "report").rglob("*"), *(_ROOT / "web").glob("*.html")]):
         if path.suffix in (".html", ".md"):
             found |= set(_of_template(path))
     return found

@@ -1,0 +1,116 @@
+"""Findings for the page, made by a child process: the service itself stays small.
+
+    python -m advisor.web.findings LANGUAGE STORE...
+
+prints them as JSON, with the sentences in a language.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+_FRESH_SECONDS = 1800.0
+_LIMIT_SECONDS = 600.0
+_NICER = 10
+
+
+class Findings:
+    """The findings of stores, at most half an hour old, made when somebody asks."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = tuple(paths)
+        self._kept: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._lock = asyncio.Lock()
+
+    async def __call__(self, language: str) -> dict[str, Any]:
+        """`made` (Unix seconds) and `findings`, or `trouble` in one line."""
+        async with self._lock:
+            kept = self._kept.get(language)
+            if kept is not None and time.monotonic() - kept[0] < _FRESH_SECONDS:
+                return kept[1]
+            document = await self._make(language)
+            if "trouble" not in document:
+                self._kept[language] = time.monotonic(), document
+            return document
+
+    async def _make(self, language: str) -> dict[str, Any]:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "advisor.web.findings",
+            language,
+            *map(str, self._paths),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            said, wrong = await asyncio.wait_for(child.communicate(), _LIMIT_SECONDS)
+        except BaseException:
+            child.kill()
+            await child.wait()
+            raise
+        if child.returncode != 0:
+            lines = wrong.decode(errors="replace").strip().splitlines()
+            return {"trouble": lines[-1] if lines else "the findings could not be made"}
+        document: dict[str, Any] = json.loads(said)
+        return document
+
+
+def documents(paths: Sequence[Path], language_code: str) -> list[dict[str, Any]]:
+    """The findings of every host of the stores as JSON, each with its sentences in a language."""
+    from advisor.assess import assess
+    from advisor.config import Periods
+    from advisor.history import LocalHistory
+    from advisor.period import parse_duration, period
+    from advisor.report.language import Language
+    from advisor.report.words import DIMENSIONS, tone, verdict
+    from advisor.rulebook import Rulebook
+
+    language = Language.load(language_code)
+    lengths = Periods()
+    rulebook = Rulebook.load()
+    told: list[dict[str, Any]] = []
+    with LocalHistory(paths) as history:
+        for host in history.hosts():
+            periods = [
+                period(history, host, parse_duration(length), None)
+                for length in (lengths.since, lengths.look_back)
+            ]
+            for finding in assess(history, host, periods[0], periods[1], rulebook).findings:
+                document = finding.to_json()
+                document["tone"] = tone(finding)
+                document["verdict_text"] = language.text(verdict(finding))
+                document["dimension_text"] = language.text(DIMENSIONS[finding.dimension])
+                for name in ("reason", "recommendation", "saving"):
+                    message = getattr(finding, name)
+                    if message is not None:
+                        document[name] = language.sentence(message)
+                told.append(document)
+    return told
+
+
+def main(arguments: Sequence[str], write: Callable[[str], object]) -> int:
+    """Prints the document of one language and its stores; 1 and one line where it cannot."""
+    from advisor.errors import AdvisorError
+    from telemetry.store import StoreError
+
+    os.nice(_NICER)
+    try:
+        found = documents([Path(p) for p in arguments[1:]], arguments[0])
+    except (AdvisorError, StoreError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    write(json.dumps({"made": time.time(), "findings": found}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], print))
