@@ -6,28 +6,34 @@ read the file, look on while it writes and after it has stopped.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from telemetry.event import Event, Severity
-from telemetry.metrics import FAMILIES
-from telemetry.store_rows import Rows
+from telemetry.store_lock import take_lock
+from telemetry.store_recovery import Recovered, recover, set_aside
+from telemetry.store_rows import OwnerDay, Rows
+from telemetry.store_schema import (
+    IDENTITY,
+    SCHEMA_VERSION,
+    StoreDamaged,
+    StoreError,
+    StoreUnwritable,
+    Transaction,
+    check_kind,
+    check_whole,
+    is_damage,
+    is_unwritable,
+    make_tables,
+    match_declarations,
+)
 from telemetry.window import Frame, Window
-
-SCHEMA_VERSION = 1
-_APPLICATION_ID = 0x54616C61  # "Tala"
-
-
-class StoreError(Exception):
-    """The store cannot be used; the message is one line for the user."""
 
 
 class StoreReader:
@@ -41,19 +47,35 @@ class StoreReader:
                 f"{path}: there is no store here; has the agent run, or is the path right?"
             )
         self._connection = self._connect()
-        _check(self._connection, self.path)
+        check_kind(self._connection, self.path)
         self._rows = Rows(self._connection)
+
+    def in_place(self) -> bool:
+        """Whether the path still leads to the file that is open, and all of it can be seen."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
+        if self._immutable and self.path.with_name(self.path.name + "-wal").exists():
+            return False
+        return (found.st_dev, found.st_ino) == self._file
+
+    def identity(self) -> str:
+        """What tells this store from another that lay, or will lie, at its path."""
+        return self.memory(IDENTITY) or ""
 
     def _connect(self) -> sqlite3.Connection:
         # A WAL database that was closed cleanly has no -wal file, and a reader that may not write
         # the folder can open it only as immutable.
         wal = self.path.with_name(self.path.name + "-wal")
-        immutable = "" if wal.exists() else "&immutable=1"
+        self._immutable = not wal.exists()
+        immutable = "&immutable=1" if self._immutable else ""
         uri = f"{self.path.absolute().as_uri()}?mode=ro{immutable}"
         try:
             connection = sqlite3.connect(uri, uri=True, timeout=10.0, check_same_thread=False)
             connection.execute("SELECT 1 FROM sqlite_master")
-        except sqlite3.Error as error:
+            self._file = _file(self.path)
+        except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: cannot be read as a store ({error})") from error
         return connection
 
@@ -96,9 +118,24 @@ class StoreReader:
             host, measurement, tier, since=since, until=until, fields=fields, texts=texts
         )
 
-    def windows_after(self, position: int, limit: int) -> list[tuple[int, Window]]:
-        """Up to `limit` whole windows committed after a cursor's position, with theirs."""
-        return self._rows.windows_after(position, limit)
+    def windows_after(
+        self, position: int, limit: int, *, through: int | None = None
+    ) -> list[tuple[int, Window]]:
+        """Up to `limit` whole windows committed after a cursor's position, with theirs; none
+        after the position `through`."""
+        return self._rows.windows_after(position, limit, through)
+
+    def windows_between(self, position: int, through: int) -> int:
+        """How many windows lie after a position, up to another."""
+        return self._rows.windows_between(position, through)
+
+    def first_since(self, time: float) -> int:
+        """The position before the oldest window that ended after a time."""
+        return self._rows.first_since(time)
+
+    def owner_days(self, host: str, *, since: float, until: float) -> list[OwnerDay]:
+        """Who used the GPUs on the days whose process rows were merged."""
+        return self._rows.owner_days(host, since, until)
 
     def last_window_id(self) -> int:
         """The position of the newest window, 0 where there are none."""
@@ -174,59 +211,85 @@ class StoreReader:
 class Store(StoreReader):
     """The one writer of a store. It can also read."""
 
-    def __init__(self, path: str | Path) -> None:
-        """Opens or creates the store. Raises StoreError, leaving the file as it was."""
+    def __init__(self, path: str | Path, *, mend_at: float | None = None) -> None:
+        """Opens or creates the store. Raises StoreError, leaving the file as it was.
+
+        With `mend_at`, the wall time, a damaged file is set aside instead of refused, and a new
+        one begun with what could be read of it; `recovered` then says so.
+        """
         self.path = Path(path)
-        self._lock = self._take_lock()
+        self.recovered: Recovered | None = None
+        self._immutable = False
+        self._lock = take_lock(self.path)
         try:
-            self._connection = self._open()
+            try:
+                self._connection = self._open()
+            except StoreDamaged as error:
+                if mend_at is None:
+                    raise
+                self._connection = self._mend(str(error), mend_at)
+            self._file = _file(self.path)
         except BaseException:
             os.close(self._lock)
             raise
         self._rows = Rows(self._connection)
 
-    def _take_lock(self) -> int:
-        if not self.path.parent.is_dir():
-            raise StoreError(f"{self.path.parent}: there is no such folder for the store")
-        lock = self.path.with_name(self.path.name + ".lock")
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-        except OSError as error:
-            raise StoreError(f"{self.path}: cannot be written ({error.strerror})") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            raise StoreError(
-                f"{self.path}: another process writes this store (a running agent?)"
-            ) from error
-        return descriptor
-
     def _open(self) -> sqlite3.Connection:
         new = not self.path.exists() or self.path.stat().st_size == 0
+        wal = self.path.with_name(self.path.name + "-wal")
+        clean = not wal.exists() or wal.stat().st_size == 0
+        connection: sqlite3.Connection | None = None
         try:
             if not new:
                 # A look before anything is changed: opening WAL mode would already write.
                 uri = f"{self.path.absolute().as_uri()}?mode=ro"
                 with closing(sqlite3.connect(uri, uri=True)) as look:
-                    _check(look, self.path)
+                    check_kind(look, self.path)
             else:
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640))
             connection = sqlite3.connect(
-                self.path, timeout=10.0, isolation_level=None, check_same_thread=False
+                self.path.absolute().as_uri(),
+                uri=True,
+                timeout=10.0,
+                isolation_level=None,
+                check_same_thread=False,
             )
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA cache_size = -1024")
             connection.execute("PRAGMA wal_autocheckpoint = 500")
-            with _Transaction(connection):
+            with Transaction(connection):
                 if new:
-                    _execute_script(connection, _schema())
-                    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-                    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                _match_declarations(connection)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"{self.path}: cannot be written as a store ({error})") from error
+                    make_tables(connection)
+                match_declarations(connection)
+            if not new:
+                check_whole(connection, self.path, thorough=not clean)
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise self._error(error, "cannot be written as a store") from error
+            raise
+        return connection
+
+    def _error(self, error: sqlite3.Error | OSError, what: str) -> StoreError:
+        if is_damage(error):
+            return StoreDamaged(f"{self.path}: is damaged ({error})")
+        kind = StoreUnwritable if is_unwritable(error) else StoreError
+        return kind(f"{self.path}: {what} ({error})")
+
+    def _mend(self, reason: str, now: float) -> sqlite3.Connection:
+        try:
+            aside = set_aside(self.path, now)
+        except OSError as error:
+            raise StoreError(f"{reason}; it cannot be set aside ({error.strerror})") from error
+        connection = self._open()
+        try:
+            words = reason.partition(" (")[2].removesuffix(")") or reason
+            self.recovered = recover(connection, aside, words)
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._error(error, "cannot be written as a store") from error
         return connection
 
     def close(self) -> None:
@@ -251,7 +314,7 @@ class Store(StoreReader):
         with nothing of it kept, where the file cannot be written (a full disk, say).
         """
         try:
-            with _Transaction(self._connection):
+            with Transaction(self._connection):
                 for window in windows:
                     self._rows.insert(window)
                 for event in events:
@@ -269,7 +332,7 @@ class Store(StoreReader):
                     )
         except sqlite3.Error as error:
             self._rows.forget()
-            raise StoreError(f"{self.path}: cannot be written ({error})") from error
+            raise self._error(error, "cannot be written") from error
 
     def _insert_event(self, event: Event) -> None:
         host_id = self._rows.host_id(event.host)
@@ -293,82 +356,50 @@ class Store(StoreReader):
 
     def move_cursor(self, name: str, position: int) -> None:
         """Sets a cursor's position, durably."""
-        self._connection.execute(
-            "INSERT INTO cursor VALUES (?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET position = excluded.position",
-            (name, position),
-        )
+        self.move_cursors({name: position})
 
-    def prune(self, tier: int, before: float, *, limit: int = 200) -> int:
-        """Deletes up to `limit` windows of a tier that ended before a time; returns how many."""
-        with _Transaction(self._connection):
+    def move_cursors(self, positions: Mapping[str, int]) -> None:
+        """Sets the positions of several cursors together, durably."""
+        with Transaction(self._connection):
+            self._connection.executemany(
+                "INSERT INTO cursor VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET position = excluded.position",
+                list(positions.items()),
+            )
+
+    def prune(self, tier: int, before: float, *, limit: int = 200) -> list[int]:
+        """Deletes up to `limit` windows of a tier that ended before a time; returns their
+        positions."""
+        with Transaction(self._connection):
             return self._rows.prune(tier, before, limit)
 
+    def merge_processes(self, before: float, *, limit: int = 50) -> int:
+        """Merges the process rows of up to `limit` 5-minute windows that ended before a time into
+        one row an owner, GPU and day (`owner_days`); returns how many windows were looked at."""
+        with Transaction(self._connection):
+            return self._rows.merge_processes(before, limit)
 
-class _Transaction:
-    """BEGIN IMMEDIATE .. COMMIT, rolled back where the block raises."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._connection.execute("COMMIT")
-        finally:
-            # SQLite ends the transaction itself on some errors (a full disk), on others not.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-
-
-def _schema() -> str:
-    return resources.files("telemetry").joinpath("schema.sql").read_text("utf-8")
-
-
-def _execute_script(connection: sqlite3.Connection, script: str) -> None:
-    """Runs a script inside the open transaction, which `executescript` would commit."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            connection.execute(statement)
-            statement = ""
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    try:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path}: is no Talla store ({error})") from error
-    if application != _APPLICATION_ID:
-        raise StoreError(f"{path}: is no Talla store (another SQLite database)")
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path}: was written by a newer Talla (store version {version}, this one reads"
-            f" up to {SCHEMA_VERSION}); install the newer version"
+    def used_bytes(self) -> int:
+        """What the store's content takes; pages that were freed are used again."""
+        pages, free, size = (
+            int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("page_count", "freelist_count", "page_size")
         )
+        return (pages - free) * size
 
 
-def _match_declarations(connection: sqlite3.Connection) -> None:
-    """Makes the measurements' tables, and adds the columns of metrics declared since."""
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS memory (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
-    )
-    for family in FAMILIES:
-        table = f"m_{family.measurement}"
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {table} (window_id INTEGER NOT NULL,"
-            " series_id INTEGER NOT NULL, texts_id INTEGER,"
-            " PRIMARY KEY (window_id, series_id)) WITHOUT ROWID"
-        )
-        have = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-        for field in family.fields():
-            if field not in have:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {field} INTEGER")
+def _file(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
-__all__ = ["SCHEMA_VERSION", "Store", "StoreError", "StoreReader"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "OwnerDay",
+    "Recovered",
+    "Store",
+    "StoreDamaged",
+    "StoreError",
+    "StoreReader",
+    "StoreUnwritable",
+]

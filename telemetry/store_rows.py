@@ -5,11 +5,28 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from telemetry.metrics import FAMILIES, family
 from telemetry.window import Frame, Key, Row, Window
 
 _NO_TEXTS: Mapping[str, str] = {}
+_DAY = 86_400
+_MERGED = "merged_processes"
+_KEPT_TEXTS = ("owner", "owner_kind", "workload", "tool", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerDay:
+    """One owner's and workload's use of one GPU on one day (UTC), once its process rows are
+    merged: `texts` say whose, `seconds` is the time that its processes were seen, added up."""
+
+    day: int
+    gpu_uuid: str
+    texts: Mapping[str, str]
+    seconds: float
+    memory_bytes: float
+    memory_bytes_max: float
 
 
 class Rows:
@@ -75,7 +92,7 @@ class Rows:
                 ),
             )
 
-    def prune(self, tier: int, before: float, limit: int) -> int:
+    def prune(self, tier: int, before: float, limit: int) -> list[int]:
         """Deletes the oldest windows of a tier that ended before a time."""
         ids = [
             row[0]
@@ -86,7 +103,67 @@ class Rows:
             )
         ]
         self._delete(ids)
-        return len(ids)
+        return ids
+
+    def merge_processes(self, before: float, limit: int) -> int:
+        """See `Store.merge_processes`; the day's rows grow as its windows become old enough."""
+        connection = self._connection
+        done = connection.execute(
+            "SELECT position FROM cursor WHERE name = ?", (_MERGED,)
+        ).fetchone()
+        heads = connection.execute(
+            "SELECT window_id, host_id, start FROM window WHERE window_id > ? AND tier = 300"
+            " AND start + seconds <= ? ORDER BY window_id LIMIT ?",
+            (done[0] if done else 0, before, limit),
+        ).fetchall()
+        for window_id, host_id, start in heads:
+            rows = connection.execute(
+                "SELECT key, content, covered_seconds, memory_bytes FROM m_gpu_process"
+                " JOIN series USING (series_id) LEFT JOIN texts USING (texts_id)"
+                " WHERE window_id = ?",
+                (window_id,),
+            ).fetchall()
+            for key, content, covered, memory in rows:
+                said = json.loads(content) if content else {}
+                texts = {n: said[n] for n in _KEPT_TEXTS if n in said}
+                self._add_to_day(
+                    host_id,
+                    start // _DAY * _DAY,
+                    json.loads(key)[1],
+                    texts,
+                    (
+                        (covered or 0) / self._scales["gpu_process"]["covered_seconds"],
+                        (memory or 0) / self._scales["gpu_process"]["memory_bytes"],
+                    ),
+                )
+            connection.execute("DELETE FROM m_gpu_process WHERE window_id = ?", (window_id,))
+        if heads:
+            connection.execute(
+                "INSERT INTO cursor VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET position = excluded.position",
+                (_MERGED, heads[-1][0]),
+            )
+        return len(heads)
+
+    def _add_to_day(
+        self, host_id: int, day: int, gpu: str, texts: Mapping[str, str], used: tuple[float, float]
+    ) -> None:
+        seconds, memory = used
+        self._connection.execute(
+            "INSERT INTO owner_day VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET seconds = seconds + excluded.seconds,"
+            " memory_byte_seconds = memory_byte_seconds + excluded.memory_byte_seconds,"
+            " memory_bytes_max = max(memory_bytes_max, excluded.memory_bytes_max)",
+            (
+                host_id,
+                day,
+                gpu,
+                json.dumps(texts, sort_keys=True),
+                seconds,
+                seconds * memory,
+                memory,
+            ),
+        )
 
     def _delete(self, window_ids: Sequence[int]) -> None:
         parameters = [(i,) for i in window_ids]
@@ -143,6 +220,36 @@ class Rows:
         ).fetchone()
         return None if row[0] is None else (row[0], row[1])
 
+    def owner_days(self, host: str, since: float, until: float) -> list[OwnerDay]:
+        try:
+            rows = self._connection.execute(
+                "SELECT day, gpu_uuid, texts, seconds, memory_byte_seconds, memory_bytes_max"
+                " FROM owner_day WHERE host_id = (SELECT host_id FROM host WHERE name = ?)"
+                " AND day >= ? AND day < ? ORDER BY day, gpu_uuid, texts",
+                (host, since, until),
+            ).fetchall()
+        except sqlite3.OperationalError:  # a store from before days were merged
+            return []
+        return [
+            OwnerDay(day, gpu, json.loads(texts), seconds, held / seconds if seconds else 0.0, most)
+            for day, gpu, texts, seconds, held, most in rows
+        ]
+
+    def windows_between(self, position: int, through: int) -> int:
+        return int(
+            self._connection.execute(
+                "SELECT count(*) FROM window WHERE window_id > ? AND window_id <= ?",
+                (position, through),
+            ).fetchone()[0]
+        )
+
+    def first_since(self, time: float) -> int:
+        row = self._connection.execute(
+            "SELECT window_id FROM window WHERE start + seconds > ? ORDER BY window_id LIMIT 1",
+            (time,),
+        ).fetchone()
+        return self.last_window_id() if row is None else int(row[0]) - 1
+
     def last_window_id(self) -> int:
         return int(
             self._connection.execute("SELECT coalesce(max(window_id), 0) FROM window").fetchone()[0]
@@ -196,11 +303,14 @@ class Rows:
                     frame.columns[name] = [None] * len(frame.start)
         return sorted(frames.values(), key=lambda f: f.key)
 
-    def windows_after(self, position: int, limit: int) -> list[tuple[int, Window]]:
+    def windows_after(
+        self, position: int, limit: int, through: int | None
+    ) -> list[tuple[int, Window]]:
         heads = self._connection.execute(
             "SELECT window_id, host_id, name, tier, start, seconds FROM window"
-            " JOIN host USING (host_id) WHERE window_id > ? ORDER BY window_id LIMIT ?",
-            (position, limit),
+            " JOIN host USING (host_id) WHERE window_id > ? AND window_id <= ?"
+            " ORDER BY window_id LIMIT ?",
+            (position, 2**62 if through is None else through, limit),
         ).fetchall()
         windows = {i: Window(name, tier, start, s, {}) for i, _, name, tier, start, s in heads}
         if not windows:

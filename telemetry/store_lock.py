@@ -1,0 +1,26 @@
+"""The lock beside a store: one process writes it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from telemetry.store_schema import StoreBusy, StoreError
+
+
+def take_lock(store: Path) -> int:
+    """The descriptor that holds the lock until it is closed. Raises StoreError, StoreBusy."""
+    if not store.parent.is_dir():
+        raise StoreError(f"{store.parent}: there is no such folder for the store")
+    lock = store.with_name(store.name + ".lock")
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    except OSError as error:
+        raise StoreError(f"{store}: cannot be written ({error.strerror})") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise StoreBusy(f"{store}: another process writes this store (a running agent?)") from error
+    return descriptor
