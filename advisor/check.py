@@ -14,6 +14,7 @@ from advisor.sizing import judge
 from advisor.sizing.case import Case
 from telemetry.inventory import Inventory, Workload
 from telemetry.metrics import COVERED_SECONDS
+from telemetry.modelname import precision_in
 
 LAST_SECONDS = 3600
 """How far back a process counts as last seen."""
@@ -68,7 +69,11 @@ def declared_work(inventory: Inventory) -> Work:
     """What the configuration says: pinned phases, the purpose where it names one, workloads."""
     named = [*inventory.pinned_phases, inventory.purpose]
     pinned = {_PHASES[name] for name in named if name in _PHASES}
-    return Work(frozenset(pinned)) | _work_of(inventory.workloads)
+    work = Work(frozenset(pinned)) | _work_of(inventory.workloads)
+    if inventory.model is not None and not work.parameters:
+        precision = precision_in(inventory.model)
+        work |= _work_of([Workload(model=inventory.model, precision=precision)])
+    return work
 
 
 def last_seen_work(history: History, host: str) -> Work:

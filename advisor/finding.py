@@ -65,6 +65,31 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The look-back replayed on smaller hardware: `count` of `gpu`.
+
+    `rule` is the guide's sentence that names the option, None for fewer of the same card.
+    `served_ratio` is the share of the windows whose memory and work it would have held;
+    `peak_load_ratio` its load at the peak that is sized by, and at the worst of the conversion
+    between two kinds of card; `queued_seconds` the longest that work would have waited;
+    `frees` the GPUs that would be left over. It `fits` where all constraints hold with headroom;
+    `obstacles` are those that fail besides memory and load.
+    """
+
+    gpu: str
+    count: int
+    served_ratio: float
+    peak_load_ratio: float
+    peak_load_ratio_at_worst: float
+    memory_headroom_ratio: float
+    queued_seconds: float
+    frees: int
+    fits: bool
+    rule: str | None = None
+    obstacles: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One verdict. `rule` decided it; `rules` are all that spoke."""
 
@@ -85,6 +110,7 @@ class Finding:
     cause: str | None = None
     lost_ratio: float | None = None
     demand: Demand | None = None
+    what_if: tuple[WhatIf, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of the design; what is not known is not in it."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from advisor.assessment import GpuTimeline, Observations
 from advisor.catalogue import Gpu, find_gpu
@@ -15,6 +16,10 @@ from advisor.sizing.thresholds import Thresholds
 from telemetry.inventory import GpuInfo, Inventory
 from telemetry.states import Cause, State
 from telemetry.window import Frame
+
+if TYPE_CHECKING:
+    from advisor.sizing.load import LookBack
+    from advisor.sizing.whatif import Replay
 
 QUIET = frozenset({Phase.IDLE, Phase.UNKNOWN})
 FEEDING = frozenset(
@@ -152,6 +157,31 @@ class Case:
         live = self.hours(State.BUSY, State.STARVED)
         return sum(self.lost_hours(c) for c in causes) / live if live > 0 else None
 
+    @cached_property
+    def past(self) -> LookBack | None:
+        """What the work took, window by window; None where its need is not known."""
+        from advisor.sizing.load import look_back  # which reads cases
+
+        return None if self.too_short or self.idle else look_back(self)
+
+    @cached_property
+    def replays(self) -> tuple[Replay, ...]:
+        """The look-back on smaller hardware."""
+        from advisor.sizing.whatif import replays  # which reads cases
+
+        return () if self.past is None else replays(self, self.past)
+
+    @cached_property
+    def idle(self) -> bool:
+        """Whether next to nothing ran, which tells nothing of what work would need."""
+        busy = self.hours(State.BUSY, State.STARVED)
+        return busy < self.thresholds.number("usage", "idle_busy_ratio") * self.hours(*State)
+
+    @property
+    def spare_cards(self) -> int:
+        """Cards beyond the need that are declared to be wanted."""
+        return 1 if self.inventory.redundancy else 0
+
     def _timelines(self) -> Iterator[GpuTimeline]:
         return iter(() if self.observations is None else self.observations.gpus.values())
 
@@ -166,7 +196,7 @@ def _catalogued(gpu: GpuInfo) -> Gpu | None:
     return None if gpu.name is None else find_gpu(gpu.name, gpu.memory_bytes)
 
 
-def _means_only(timelines: object) -> bool:
-    frames = [t.frame for t in timelines]  # type: ignore[attr-defined]
+def _means_only(timelines: Iterable[GpuTimeline]) -> bool:
+    frames = [t.frame for t in timelines]
     columns = [f.columns.get("utilization_ratio_max") for f in frames if len(f)]
     return bool(columns) and all(c is None or all(v is None for v in c) for c in columns)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
-from advisor.message import say
+from advisor.message import Amount, say
 from advisor.sizing import documented
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
+from advisor.sizing.whatif import Replay, smaller_class
 
 _DIMENSION = Dimension.GPU_CLASS
 _RUN_ELSEWHERE = say("Run this work on Ampere or later, or in FP16.")
@@ -53,11 +54,20 @@ def _no_bf16(case: Case) -> list[Opinion]:
 
 
 def _costly_for_inference(case: Case) -> list[Opinion]:
-    rule = case.profiles.rule("R24")
+    """Cards of the H100 class that serve alone: over only where a smaller class would have done."""
+    limits = case.thresholds
     models = [card.model for card in case.cards if card.model is not None]
     if not case.only_serves or not models:
         return []
-    dear = [m for m in models if m.form == "sxm"]
+    heavy = limits.number("class", "heavy_bandwidth")
+    dear = [
+        m
+        for m in models
+        if m.memory_type.startswith("HBM") and m.bandwidth_bytes_per_second >= heavy
+    ]
+    smaller = None if case.inventory.standby else smaller_class(case)
+    if smaller is not None:
+        return [_over(case, smaller, bool(dear))]
     if not dear:
         return []
     return [
@@ -69,11 +79,46 @@ def _costly_for_inference(case: Case) -> list[Opinion]:
                 " more cost-effective for it",
                 card=dear[0].name,
             ),
-            case.thresholds.number("confidence", "advice"),
-            rule=rule.id,
+            limits.number("confidence", "advice"),
+            rule="R24",
             evidence=(Evidence("gpu", "model", dear[0].name),),
             recommendation=say(
                 "At the next purchase, let the measured need choose the card, not the brand."
             ),
         )
     ]
+
+
+def _over(case: Case, smaller: Replay, heavy: bool) -> Opinion:
+    limits, what = case.thresholds, smaller.what_if
+    return Opinion(
+        Verdict.OVER,
+        Basis.MEASURED,
+        say(
+            "{count} {card} would have served {share} of the windows, at {load} of its power at the"
+            " peak ({worst} at the worst of the conversion)",
+            count=what.count,
+            card=what.gpu,
+            share=Amount(what.served_ratio, "ratio"),
+            load=Amount(what.peak_load_ratio, "ratio"),
+            worst=Amount(what.peak_load_ratio_at_worst, "ratio"),
+        ),
+        limits.number("confidence", "right"),
+        rule=what.rule,
+        rules=("R24",) if heavy else (),
+        evidence=(
+            Evidence("peak load", "P99.5 on the smaller option", what.peak_load_ratio),
+            Evidence(
+                "peak load",
+                "at the worst of the conversion",
+                what.peak_load_ratio_at_worst,
+                limits.number("headroom", "busy"),
+            ),
+        ),
+        recommendation=say(
+            "Move this load to {count} {card}, and use the {now} for work that needs it.",
+            count=what.count,
+            card=what.gpu,
+            now=case.cards[0].name,
+        ),
+    )

@@ -1,29 +1,34 @@
-"""GPU count: what the work needed at its peak, summed over time-aligned windows."""
+"""GPU count: what the work needed at its peak, replayed on fewer of the same cards."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
 from advisor.message import Amount, Message, say
-from advisor.sizing import documented, series
-from advisor.sizing.case import FEEDING, SERVING, Case
+from advisor.sizing import documented, series, well_used
+from advisor.sizing.case import FEEDING, Case
+from advisor.sizing.load import LookBack, busy_sums
 from advisor.sizing.opinion import Opinion, settle
+from advisor.sizing.packing import cards_for
+from advisor.sizing.whatif import fewest
 from telemetry.states import State
 
 _DIMENSION = Dimension.GPU_COUNT
 
 
 def judge(case: Case) -> Finding:
-    """Over only where busy shares and memory, both known, fit on fewer of the same cards."""
+    """Over only where fewer of the same cards would have served the whole look-back."""
     opinions = documented.opinions(case, _DIMENSION)
     if case.observations is not None and not case.too_short and case.cards:
         advised = tuple(o.rule for o in opinions if o.verdict is Verdict.ADVICE and o.rule)
-        opinions += _measured(case, advised)
-    return settle(
+        measured = _measured(case, advised)
+        if any(o.rule == "R19" and o.verdict is Verdict.RIGHT for o in measured):
+            # Fewer cards that a guide advises are refuted by the need that was measured.
+            opinions = [o for o in opinions if o.verdict is not Verdict.ADVICE]
+        opinions += measured
+    finding = settle(
         case,
         _DIMENSION,
         opinions,
@@ -33,34 +38,37 @@ def judge(case: Case) -> Finding:
             " metrics be read"
         ),
     )
+    return replace(finding, what_if=tuple(r.what_if for r in case.replays))
 
 
 def _measured(case: Case, advised: tuple[str, ...]) -> list[Opinion]:
-    queue = _queue(case)
+    queue = well_used.queue(case)
     if queue is not None:
         return [queue]
-    unused = _unused(case)
+    unused = [] if case.idle else _unused(case)
     if unused and len(unused) < len(case.cards):
         return [_too_many(case, len(case.cards) - len(unused), unused, advised)]
     need = _need(case)
     if need is None:
         return _trains_on_all(case)
-    spare = 1 if case.inventory.redundancy else 0
-    enough = min(need.gpus + spare, len(case.cards))
-    if enough < len(case.cards):
-        return [_over(case, need, enough, advised)]
+    if need.gpus + case.spare_cards < len(case.cards):
+        return [_over(case, need, need.gpus + case.spare_cards, advised)]
+    spare = case.spare_cards and need.gpus < len(case.cards)
     return [
         Opinion(
             Verdict.RIGHT,
             Basis.MEASURED,
-            say(
-                "the work needs {enough} of {have} GPUs",
-                enough=enough,
+            say("the work needs {enough} of {have} GPUs", enough=need.gpus, have=len(case.cards))
+            if not spare
+            else say(
+                "the work needs {enough} of {have} GPUs; one more is the declared spare",
+                enough=need.gpus,
                 have=len(case.cards),
             ),
             case.thresholds.number("confidence", "right"),
             rule="R19",
-            evidence=need.evidence,
+            rules=advised,
+            evidence=(*need.evidence, *well_used.evidence(case)),
         )
     ]
 
@@ -90,73 +98,48 @@ class _Need:
 
 
 def _need(case: Case) -> _Need | None:
-    """Cards that carry the peak of the busy shares and the packed memory, if both are known."""
-    peak = peak_busy_sum(case)
-    card = min((c.memory_bytes or 0.0 for c in case.cards), default=0.0)
-    sizes = [d.vram_bytes for d in case.demands]
-    served = all(d.phase in SERVING and not d.upper_bound for d in case.demands)
-    if peak is None or not card or not sizes or None in sizes or not served:
+    """The fewest of the same cards that would have served, where engines tell what they need."""
+    past = case.past
+    if past is None or not past.serves or not busy_sums(case):
         return None
-    by_activity = math.ceil(peak / case.thresholds.number("headroom", "busy") - 1e-9)
-    by_memory = cards_for(
-        [s for s in sizes if s is not None],
-        card * case.thresholds.number("headroom", "vram"),
-        case.thresholds.number("headroom", "process_bytes"),
-    )
-    evidence = (
+    if len({card.name for card in case.cards}) > 1:
+        return None
+    gpus = fewest(case) or len(case.cards)
+    return _Need(gpus, _evidence(case, past, gpus))
+
+
+def _evidence(case: Case, past: LookBack, gpus: int) -> tuple[Evidence, ...]:
+    limits = case.thresholds
+    sizes = [job.vram_bytes for job in past.jobs if job.vram_bytes is not None]
+    card = min((c.memory_bytes or 0.0 for c in case.cards), default=0.0)
+    told = series.percentile(busy_sums(case), limits.number("statistic", "compute"))
+    shown = [
         Evidence(
-            "gpu.utilization_ratio",
-            "maximum over windows of the sum over GPUs",
-            round(peak, 3),
-            len(case.cards),
+            "gpu.utilization_ratio", "P99.5 of the sum over GPUs", round(told, 3), len(case.cards)
         ),
         Evidence(
             "demand.vram_bytes",
-            "peak of weights, KV cache and overhead, all jobs",
-            sum(s for s in sizes if s is not None),
+            "peak of weights and KV cache, all jobs",
+            sum(sizes),
             card * len(case.cards),
         ),
-        Evidence("gpus needed", "by activity", by_activity),
-        Evidence("gpus needed", "by memory", by_memory),
-    )
-    return _Need(max(1, by_activity, by_memory), evidence)
-
-
-def cards_for(jobs: Sequence[float], usable: float, overhead: float) -> int:
-    """Cards that hold the jobs (bytes each): first fit decreasing, whole cards for the large.
-
-    A job larger than a card is split by tensor parallelism over a power of two of cards.
-    """
-    cards = 0
-    free: list[float] = []
-    for need in sorted(jobs, reverse=True):
-        size = need + overhead
-        if size > usable:
-            ranks = 2 ** math.ceil(math.log2(need / (usable - overhead)))
-            cards += ranks
-            continue
-        for i, room in enumerate(free):
-            if size <= room:
-                free[i] -= size
-                break
-        else:
-            free.append(usable - size)
-    return cards + len(free)
-
-
-def peak_busy_sum(case: Case) -> float | None:
-    """The greatest sum over GPUs, at one time, of the share of time with a kernel running."""
-    if case.observations is None:
-        return None
-    sums: dict[int, float] = defaultdict(float)
-    for timeline in case.observations.gpus.values():
-        column = timeline.frame.columns.get("utilization_ratio")
-        if column is None or all(v is None for v in column):
-            return None
-        for start, value in zip(timeline.frame.start, column, strict=True):
-            # Windows of one host share their starts, but for the first after a restart.
-            sums[start // 300] += value or 0.0
-    return max(sums.values(), default=None)
+        Evidence("gpus needed", "by the look-back replayed", gpus, len(case.cards)),
+    ]
+    if card:
+        usable = card * limits.number("headroom", "vram")
+        packed = cards_for(sizes, usable, limits.number("headroom", "process_bytes"))
+        shown.append(Evidence("gpus needed", "by memory", packed, len(case.cards)))
+    for replay in case.replays:
+        if replay.option.same_card and replay.option.count == gpus:
+            shown.append(
+                Evidence(
+                    "peak load",
+                    "P99.5 on that number of GPUs",
+                    replay.what_if.peak_load_ratio,
+                    limits.number("headroom", "busy"),
+                )
+            )
+    return tuple(shown)
 
 
 def _unused(case: Case) -> list[str]:
@@ -170,7 +153,7 @@ def _unused(case: Case) -> list[str]:
     return unused
 
 
-def _over(case: Case, need: _Need, enough: int, advised: tuple[str, ...]) -> Opinion:
+def _over(case: Case, need: _Need, enough: int, advised: Sequence[str]) -> Opinion:
     free = len(case.cards) - enough
     standby = bool(case.inventory.standby)
     return Opinion(
@@ -183,9 +166,11 @@ def _over(case: Case, need: _Need, enough: int, advised: tuple[str, ...]) -> Opi
         )
         if not standby
         else say("the server is declared a standby; its spare GPUs are wanted"),
-        case.thresholds.number("confidence", "measured"),
+        case.thresholds.number("confidence", "measured")
+        if case.past is not None and case.past.counted
+        else case.thresholds.number("confidence", "right"),
         rule="R19",
-        rules=advised,
+        rules=tuple(advised),
         evidence=need.evidence,
         recommendation=None
         if standby
@@ -200,7 +185,7 @@ def _over(case: Case, need: _Need, enough: int, advised: tuple[str, ...]) -> Opi
 
 
 def _too_many(case: Case, used: int, unused: list[str], advised: tuple[str, ...]) -> Opinion:
-    wanted = bool(case.inventory.standby or case.inventory.redundancy)
+    wanted = bool(case.inventory.standby) or len(unused) <= case.spare_cards
     return Opinion(
         Verdict.RIGHT if wanted else Verdict.OVER,
         Basis.MEASURED,
@@ -221,33 +206,3 @@ def _too_many(case: Case, used: int, unused: list[str], advised: tuple[str, ...]
 
 def _saving(free: int) -> Message:
     return say("frees {hours} GPU-hours a week", hours=Amount(free * 168.0, "count"))
-
-
-def _queue(case: Case) -> Opinion | None:
-    """Requests that wait while the GPUs are busy: more or faster cards are needed."""
-    limits = case.thresholds
-    peak = peak_busy_sum(case)
-    waiting = [series.known(f, "requests_waiting") for f in case.frames("engine")]
-    windows = sum(sum(v >= 1.0 for v in values) for values in waiting)
-    total = sum(len(values) for values in waiting)
-    share = windows / total if total else 0.0
-    full = limits.number("headroom", "busy") * len(case.cards)
-    if peak is None or peak < full or share < limits.number("cpu", "pressed_share"):
-        return None
-    return Opinion(
-        Verdict.UNDER,
-        Basis.MEASURED,
-        say(
-            "requests waited in {share} of the windows while the GPUs were busy",
-            share=Amount(share, "ratio"),
-        ),
-        limits.number("confidence", "measured"),
-        rule="R19",
-        evidence=(
-            Evidence("engine.requests_waiting", "share of windows with one", round(share, 4)),
-            Evidence("gpu.utilization_ratio", "peak of the sum over GPUs", round(peak, 3), full),
-        ),
-        recommendation=say(
-            "Try a better batching engine or a smaller quantisation first; then add a card."
-        ),
-    )

@@ -22,7 +22,7 @@ def judge(case: Case) -> Finding:
         for o in documented.opinions(case, _DIMENSION)
     ]
     if case.observations is not None and not case.too_short:
-        opinions += _measured(case)
+        opinions += [*_measured(case), *_unused(case)]
     unknown = say("the phase or the links' speed is not known")
     return settle(
         case, _DIMENSION, opinions, otherwise=documented.unsaid(case, _DIMENSION, unknown)
@@ -60,3 +60,49 @@ def _measured(case: Case) -> list[Opinion]:
                     )
                 )
     return found
+
+
+def _unused(case: Case) -> list[Opinion]:
+    """Faster links than a single inference node is asked for, that never carried anything."""
+    limits = case.thresholds
+    fast = [
+        nic
+        for nic in case.inventory.nics
+        if nic.state in (None, "up")
+        and (
+            nic.kind == "infiniband"
+            or (nic.speed_bits_per_second or 0) >= limits.number("network", "fast_bits_per_second")
+        )
+    ]
+    if not case.only_serves or not fast or case.inventory.standby:
+        return []
+    frames = {frame.key[1]: frame for frame in case.frames("nic")}
+    peaks = []
+    for nic in fast:
+        for way in ("rx", "tx"):
+            fields = (f"{way}_link_ratio_max", f"{way}_link_ratio")
+            frame = frames.get(nic.name)
+            peak = None if frame is None else series.maximum(frame, *fields)
+            if peak is None:
+                return []  # a link of which nothing was seen may carry anything
+            peaks.append(peak)
+    limit = limits.number("network", "unused")
+    if max(peaks) > limit:
+        return []
+    return [
+        Opinion(
+            Verdict.OVER,
+            Basis.MEASURED,
+            say(
+                "{nics} never carried more than {share} of their rate",
+                nics=", ".join(nic.name for nic in fast),
+                share=Amount(max(peaks), "ratio"),
+            ),
+            limits.number("confidence", "right"),
+            rule="R27",
+            evidence=(Evidence("nic.link_ratio", "maximum", round(max(peaks), 4), limit),),
+            recommendation=say(
+                "A single inference node needs 25 to 100 Gb/s; the fast links can serve elsewhere."
+            ),
+        )
+    ]

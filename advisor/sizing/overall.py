@@ -38,7 +38,13 @@ def judge(case: Case, findings: Sequence[Finding]) -> Finding:
     if idle:
         return _by(idle, Verdict.IDLE)
     sized = [f for f in findings if f.dimension in (Dimension.VRAM, Dimension.GPU_COUNT)]
-    known = [f for f in sized if f.verdict is not Verdict.ABSTAIN]
+    # What a guide advises tells nothing of the need.
+    known = [
+        f
+        for f in sized
+        if f.verdict is not Verdict.ABSTAIN
+        and (f.verdict, f.basis) != (Verdict.ADVICE, Basis.DOCUMENTED)
+    ]
     if not known:
         return abstention(
             case,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from advisor.phase import Phase
 from advisor.sizing.case import Card, Case
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "glusterfs", "ceph"})
@@ -53,16 +54,28 @@ def ram_per_vram_ratio(case: Case) -> float | None:
     return memory / vram
 
 
+def _used(case: Case) -> tuple[Card, ...]:
+    """The cards on which language models and training were seen; all where nothing was."""
+    used = {uuid for d in case.demands if d.phase is not Phase.LIGHT_INFERENCE for uuid in d.gpus}
+    return tuple(card for card in case.cards if card.info.uuid in used) or case.cards
+
+
+def _together(case: Case) -> tuple[Card, ...]:
+    """The cards of jobs that use several; all where no job was seen."""
+    used = {uuid for d in case.demands if len(d.gpus) > 1 for uuid in d.gpus}
+    return tuple(card for card in case.cards if card.info.uuid in used) or case.cards
+
+
 def smallest_vram_bytes(case: Case) -> float | None:
-    """Memory of the smallest card."""
-    sizes = [card.memory_bytes for card in case.cards]
+    """Memory of the smallest card that language models or training use."""
+    sizes = [card.memory_bytes for card in _used(case)]
     known = [size for size in sizes if size is not None]
     return min(known) if known and len(known) == len(sizes) else None
 
 
 def compute_capability(case: Case) -> float | None:
-    """Compute capability of the oldest card, as major.minor."""
-    values = [_capability(card) for card in case.cards]
+    """Compute capability of the oldest card in use by language models or training (8.6)."""
+    values = [_capability(card) for card in _used(case)]
     known = [value for value in values if value is not None]
     return min(known) if known and len(known) == len(values) else None
 
@@ -100,9 +113,10 @@ def pcie_link_ratio(case: Case) -> float | None:
 
 def _nvlink_cards(case: Case) -> list[Card] | None:
     """Cards that could have NVLink; None where that is unknown of one."""
-    if any(card.model is None for card in case.cards):
+    cards = _together(case)
+    if any(card.model is None for card in cards):
         return None
-    return [card for card in case.cards if card.model is not None and card.model.has_nvlink]
+    return [card for card in cards if card.model is not None and card.model.has_nvlink]
 
 
 def nvlink_present(case: Case) -> float | None:

@@ -81,6 +81,22 @@ def _measured(case: Case) -> list[Opinion]:
         ]
     if not short and peak / total < limits.number("headroom", "ram") and not case.hours(State.BUSY):
         return []
+    if short and _roomy(case, peak, float(total)):
+        return [
+            Opinion(
+                Verdict.OVER,
+                Basis.MEASURED,
+                say(
+                    "the peak was {peak} of {total}, more than twice of which and of twice the"
+                    " GPUs' memory is there",
+                    peak=Amount(peak, "bytes"),
+                    total=Amount(float(total), "bytes"),
+                ),
+                limits.number("confidence", "right"),
+                evidence=tuple(evidence),
+                recommendation=say("Half of the RAM would do for this work."),
+            )
+        ]
     return [
         Opinion(
             Verdict.RIGHT,
@@ -94,6 +110,18 @@ def _measured(case: Case) -> list[Opinion]:
             evidence=tuple(evidence),
         )
     ]
+
+
+def _roomy(case: Case, peak: float, total: float) -> bool:
+    """Whether half of the RAM holds the peak and the documented twice the VRAM.
+
+    Not asked of training, which makes use of free RAM as page cache.
+    """
+    limits, vram = case.thresholds, case.total_vram_bytes
+    if not case.only_serves or case.inventory.standby or vram is None:
+        return False
+    half = limits.number("ram", "roomy") * total
+    return peak / limits.number("headroom", "ram") <= half and 2.0 * vram <= half
 
 
 def _wanted_bytes(case: Case) -> float | None:

@@ -36,7 +36,7 @@ def judge(case: Case) -> Finding:
             _DIMENSION,
             say("what the GPUs did is unknown for most of the time that was covered"),
         )
-    if busy / covered < limits.number("usage", "idle_busy_ratio"):
+    if case.idle:
         opinions.append(
             Opinion(
                 Verdict.IDLE,
@@ -47,11 +47,14 @@ def judge(case: Case) -> Finding:
                     covered=Amount(covered, "count"),
                 ),
                 limits.number("confidence", "measured"),
+                rule="R39" if _is_training_node(case) else None,
                 evidence=evidence,
-                recommendation=say(
-                    "Give the server other work, or let it go; power it down until then."
-                ),
-                saving=say("{hours} GPU-hours did nothing", hours=Amount(covered - busy, "count")),
+                recommendation=None
+                if case.inventory.standby
+                else say("Give the server other work, or let it go; power it down until then."),
+                saving=None
+                if case.inventory.standby
+                else say("{hours} GPU-hours did nothing", hours=Amount(covered - busy, "count")),
             )
         )
     opinions += _troubles(case, covered, evidence)
@@ -65,6 +68,12 @@ def judge(case: Case) -> Finding:
         )
     )
     return settle(case, _DIMENSION, opinions, otherwise=say("nothing was observed"))
+
+
+def _is_training_node(case: Case) -> bool:
+    """Whether the guide asks a plan of sustained use of it: an HGX board, or a declared trainer."""
+    sxm = [card for card in case.cards if card.model is not None and card.model.form == "sxm"]
+    return case.inventory.purpose == "training" or len(sxm) >= 8
 
 
 def _worked(case: Case, share: float) -> Message:

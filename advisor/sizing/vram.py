@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from advisor.demand import JobDemand
 from advisor.finding import Basis, Demand, Dimension, Evidence, Finding, Verdict
 from advisor.message import Amount, Value, say
-from advisor.sizing import documented
+from advisor.sizing import documented, series
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
+from advisor.sizing.whatif import fewest, smaller_class
 from telemetry.window import Frame
 
 _DIMENSION = Dimension.VRAM
+_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
+"""Of a parameter: the least that a format takes. 4-bit formats differ and are the planner's."""
 
 
 def judge(case: Case) -> Finding:
-    """Under where the KV cache was full while requests waited; right where the need is known."""
-    opinions = documented.opinions(case, _DIMENSION)
+    """Under where weights cannot fit or the KV cache was full while requests waited.
+
+    Over where the peak, with headroom, fits on smaller hardware that would have served; right
+    where the need is known.
+    """
+    opinions = documented.opinions(case, _DIMENSION) + _cannot_hold(case)
     if case.observations is not None and not case.too_short:
         opinions += _full(case)
         judged = [_job(case, demand) for demand in case.demands]
         if judged and all(o is not None for o in judged):
-            opinions += [o for o in judged if o is not None]
+            opinions += [*_over(case), *(o for o in judged if o is not None)]
         else:
             opinions = [o for o in opinions if o.verdict is not Verdict.RIGHT]
     why = next((d.reason for d in case.demands if d.vram_bytes is None and d.reason), None)
@@ -81,16 +90,95 @@ def _job(case: Case, demand: JobDemand) -> Opinion | None:
     )
 
 
-def _full(case: Case) -> list[Opinion]:
-    limits = case.thresholds
-    full = limits.number("vram", "kv_full")
-    short = [(f, _full_windows(f, full)) for f in case.frames("engine")]
-    worst = max((n for _, n in short), default=0)
-    if worst < limits.number("vram", "waiting_windows"):
+def _over(case: Case) -> list[Opinion]:
+    """Where less hardware would have served, and half of the memory was not needed."""
+    past, capacity = case.past, case.total_vram_bytes
+    if past is None or capacity is None or not past.serves or case.inventory.standby:
         return []
+    fewer, other = fewest(case), smaller_class(case)
+    options = [other.option] if other is not None else []
+    if fewer is not None and fewer + case.spare_cards < len(case.cards):
+        enough = fewer + case.spare_cards
+        same = (r.option for r in case.replays if r.option.same_card)
+        options += [option for option in same if option.count == enough]
+    needs = [job.vram_bytes or 0.0 for job in past.jobs]
+    need, limits = sum(needs), case.thresholds
+    less = [o for o in options if o.count * o.memory_bytes < capacity]
+    if not less or need > capacity * limits.number("vram", "small_need"):
+        return []
+    best = min(less, key=lambda option: option.count * option.memory_bytes)
+    sure = min(limits.number("confidence", "right"), *(job.confidence for job in past.jobs))
+    return [
+        Opinion(
+            Verdict.OVER,
+            Basis.MEASURED,
+            say(
+                "the work needed {need} of {capacity} at its peak; {count} {card} would hold it",
+                need=Amount(need, "bytes"),
+                capacity=Amount(capacity, "bytes"),
+                count=best.count,
+                card=best.name,
+            ),
+            sure,
+            rule="R19",
+            evidence=(
+                Evidence("demand.vram_bytes", "peak, all jobs", need, capacity),
+                Evidence("memory", "of the smaller option", best.count * best.memory_bytes),
+            ),
+            recommendation=say(
+                "Give the free memory to other models, or serve from {count} {card}.",
+                count=best.count,
+                card=best.name,
+            ),
+            demand=Demand(need / len(case.cards), past.jobs[0].source, sure),
+        )
+    ]
+
+
+def _cannot_hold(case: Case) -> list[Opinion]:
+    """Declared inference whose weights, in the precision declared, exceed all cards together."""
+    capacity = case.total_vram_bytes
+    if case.observations is not None or capacity is None or not case.only_serves:
+        return []
+    if len(case.parameters) != 1 or len(case.precisions) != 1:
+        return []
+    width = _BYTES.get(next(iter(case.precisions)))
+    if width is None or case.parameters[0] * width <= capacity:
+        return []
+    weights = case.parameters[0] * width
     return [
         Opinion(
             Verdict.UNDER,
+            Basis.PHYSICAL,
+            say(
+                "the weights alone take {weights}, and the cards have {capacity}",
+                weights=Amount(weights, "bytes"),
+                capacity=Amount(capacity, "bytes"),
+            ),
+            case.thresholds.number("confidence", "physical"),
+            rule="R45",
+            evidence=(Evidence("weights", "parameters x bytes", weights, capacity),),
+            recommendation=say(
+                "Load the model in 8 or 4 bits, or give it cards with more memory together."
+            ),
+        )
+    ]
+
+
+def _full(case: Case) -> list[Opinion]:
+    limits = case.thresholds
+    worst = max((_full_windows(case, frame) for frame in case.frames("engine")), default=0)
+    if worst < limits.number("vram", "waiting_windows"):
+        return []
+    given = _given(case)
+    more = given is not None and given < limits.number("vram", "given")
+    evidence = [Evidence("engine.kv_cache_usage_ratio", "windows full while requests wait", worst)]
+    if given is not None:
+        level = limits.number("vram", "given")
+        evidence.append(Evidence("gpu.memory_used_bytes", "maximum over total", given, level))
+    return [
+        Opinion(
+            Verdict.ADVICE if more else Verdict.UNDER,
             Basis.MEASURED,
             say(
                 "the KV cache was full while requests waited, in {windows} windows of 5 minutes",
@@ -98,18 +186,39 @@ def _full(case: Case) -> list[Opinion]:
             ),
             limits.number("confidence", "measured"),
             rule="R19",
-            evidence=(
-                Evidence("engine.kv_cache_usage_ratio", "windows full while requests wait", worst),
-            ),
-            recommendation=say(
+            rules=("R22",),
+            evidence=tuple(evidence),
+            recommendation=say("The engine was given a part of the card alone: give it more.")
+            if more
+            else say(
                 "Try an fp8 KV cache or a smaller quantisation first; then more memory per model."
             ),
         )
     ]
 
 
-def _full_windows(frame: Frame, full: float) -> int:
-    usage = frame.columns.get("kv_cache_usage_ratio", [])
+def _given(case: Case) -> float | None:
+    """The most that was held of a card with an engine, as a share of the card."""
+    held = []
+    for card in case.cards:
+        timeline = case.observations.gpus.get(card.info.uuid) if case.observations else None
+        if timeline is None or card.memory_bytes is None:
+            continue
+        peak = series.maximum(timeline.frame, "memory_used_bytes_max", "memory_used_bytes")
+        if peak is not None:
+            held.append(peak / card.memory_bytes)
+    return round(max(held), 4) if held else None
+
+
+def _full_windows(case: Case, frame: Frame) -> int:
+    """Windows with a full cache while requests waited, counted second by second where it was."""
+    limits = case.thresholds
+    saturated = frame.columns.get("saturated_ratio")
+    if saturated is not None and any(share is not None for share in saturated):
+        level = limits.number("vram", "saturated_share")
+        return sum(share is not None and share >= level for share in saturated)
+    full = limits.number("vram", "kv_full")
+    usage: Sequence[float | None] = frame.columns.get("kv_cache_usage_ratio", [])
     waiting = frame.columns.get("requests_waiting", [])
     pairs = zip(usage, waiting, strict=False)
     return sum(u is not None and w is not None and u >= full and w >= 1.0 for u, w in pairs)

@@ -146,9 +146,7 @@ def _gpu(gpu: GpuInfo, seen: Seen) -> GpuInfo:
     if not seen.nvlink:
         gpu = replace(gpu, nvlink_peers=())
     if seen.card_name is not None:
-        gpu = replace(
-            gpu, name=seen.card_name, pci_device_id=None, compute_capability=None
-        )
+        gpu = replace(gpu, name=seen.card_name, pci_device_id=None, compute_capability=None)
     return gpu
 
 
