@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from agent.alarm import MEMORY, Alarm
@@ -71,6 +71,7 @@ class Daemon:
         self._tick_seconds: float | None = None
         self._fault: str | None = None
         self._memory_bytes: float | None = None
+        self._cpu_total = 0.0
         self._ticks = 0
         self.missed_ticks_total = 0
 
@@ -185,8 +186,9 @@ class Daemon:
     def status(self) -> str:
         """One line about how it goes."""
         now = self._clock.monotonic()
-        parts = [f"{name} {now - at:.0f} s ago" for name, at in sorted(self._fresh.items())]
-        text = "newest samples: " + ", ".join(parts) if parts else "no sample yet"
+        read_at = self._source.read_at().items()
+        ages = told_ages({name: max(0.0, now - at) for name, at in read_at})
+        text = f"newest samples: {ages}" if ages else "no sample yet"
         if self._source.simulated is not None:
             text = f"SIMULATED ({self._source.simulated}); {text}"
         if self._keeper.trouble is not None:
@@ -223,12 +225,12 @@ class Daemon:
         row = {
             "missed_ticks_total": float(self.missed_ticks_total),
             "collect_errors_total": float(self._source.errors_total()),
-            "cpu_seconds_total": time.process_time(),
+            "cpu_seconds_total": self._cpu_seconds(),
         }
         if self._tick_seconds is not None:
             row["tick_seconds"] = self._tick_seconds
-        for measurement, at in self._fresh.items():
-            row[f"{measurement}_sample_age_seconds"] = now - at
+        for name, at in (*self._source.read_at().items(), *self._fresh.items()):
+            row[f"{name}_sample_age_seconds"] = max(0.0, now - at)
         row["unwritten_windows"] = float(self._keeper.waiting)
         if self._shipper is not None:
             row["backlog_windows"] = float(self._shipper.backlog_windows)
@@ -243,6 +245,12 @@ class Daemon:
         library = self._source.gpu_library()
         if library is not None:
             texts["gpu_library"] = library
+
+    def _cpu_seconds(self) -> float:
+        """Processor time of the daemon and its children. It never falls: a child that was killed
+        in an uninterruptible call is missing until it is reaped."""
+        self._cpu_total = max(self._cpu_total, time.process_time() + self._source.cpu_seconds())
+        return self._cpu_total
 
     def _inventory(self, now: float) -> dict[str, object] | None:
         """The inventory if it is time to look, and if it changed (a link's best speed, say)."""
@@ -281,6 +289,14 @@ class Daemon:
 
     def _ours(self, event: Event) -> Event:
         return event if event.host else replace(event, host=self._host)
+
+
+def told_ages(ages: Mapping[str, float]) -> str:
+    """Ages of samples by collector for people, those that are equal told together."""
+    by_age: dict[int, list[str]] = {}
+    for name, seconds in sorted(ages.items()):
+        by_age.setdefault(round(seconds), []).append(name)
+    return ", ".join(f"{' '.join(names)} {age} s ago" for age, names in sorted(by_age.items()))
 
 
 def _resident_bytes() -> float | None:

@@ -44,7 +44,10 @@ class MachineSource:
         self._host = host
         self._server = settings.server
         self.hostfs = HostFs(root)
-        self.nvml = NvmlClient(settings.gpu.deadline_seconds) if settings.gpu.enabled else None
+        gpu = settings.gpu
+        self.nvml = (
+            NvmlClient(gpu.deadline_seconds, profiling=gpu.profiling) if gpu.enabled else None
+        )
         sources = Sources(self.hostfs, self.nvml, settings.server.data_paths, patience)
         self.collectors: tuple[Collector, ...] = tuple(make(sources) for make in COLLECTORS)
         self.gpu = next(c for c in self.collectors if isinstance(c, GpuCollector))
@@ -73,6 +76,12 @@ class MachineSource:
 
     def gpu_library(self) -> str | None:
         return None if self.nvml is None else self.nvml.system.get("nvml_version")
+
+    def read_at(self) -> Mapping[str, float]:
+        return {c.name: c.read_at for c in self.collectors if c.read_at is not None}
+
+    def cpu_seconds(self) -> float:
+        return 0.0 if self.nvml is None else self.nvml.cpu_seconds()
 
     def errors_total(self) -> int:
         return self._faults_total + sum(c.errors_total for c in self.collectors)

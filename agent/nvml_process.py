@@ -21,6 +21,8 @@ START_SECONDS = 30.0
 """How long loading Python and initialising NVML may take: without persistence mode the driver
 wakes every GPU of the server for it."""
 LONGEST_ANSWER = 16 << 20
+_STARTING = b"\0nvmlInit\0"
+"""The mark while NVML initialises: no GPU, and the function."""
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -34,6 +36,8 @@ class ChildFailed(Exception):
         self.function = function
         self.hung = hung
         self.crashed_in_driver = False
+        self.from_outside = False
+        """Whether somebody killed it: a person, or the kernel for want of memory."""
 
 
 class NvmlProcess:
@@ -117,7 +121,7 @@ class NvmlProcess:
         mark = self._mark[:MARK_BYTES]
         if mark != self._seen:
             self._seen, self._seen_at = mark, now
-        if mark[0] == 0:  # no GPU: Python or NVML is starting
+        if mark == IDLE or mark.startswith(_STARTING):  # Python or NVML is starting
             deadline = max(deadline, START_SECONDS)
         return self._seen_at + deadline - now
 
@@ -168,6 +172,7 @@ class NvmlProcess:
         where += f" of GPU {index}" if index is not None else ""
         failed = ChildFailed(f"the NVML process {how}{where}", index, function, hung=False)
         failed.crashed_in_driver = bool(function) and code in _CRASHES
+        failed.from_outside = code == -signal.SIGKILL or (not function and (code or 0) < 0)
         return failed
 
     def close(self, patience: float = 0.0) -> None:

@@ -27,13 +27,15 @@ class SimulatedSource:
         self.simulated: str | None = name
         self._scenario = scenario
         self._simulation = Simulation(scenario, start)
+        self._read_at: float | None = None
 
     @property
     def host(self) -> str:
         """The simulated server's name."""
         return self._scenario.server.host
 
-    def sample(self, now: float, time: int) -> Sample:  # noqa: ARG002 - the protocol's
+    def sample(self, now: float, time: int) -> Sample:
+        self._read_at = now
         return self._simulation.sample(time)
 
     def events(self) -> list[Event]:
@@ -44,6 +46,12 @@ class SimulatedSource:
 
     def gpu_library(self) -> str | None:
         return "simulated"
+
+    def read_at(self) -> Mapping[str, float]:
+        return {} if self._read_at is None else {"simulation": self._read_at}
+
+    def cpu_seconds(self) -> float:
+        return 0.0
 
     def errors_total(self) -> int:
         return 0

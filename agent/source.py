@@ -28,6 +28,12 @@ class Source(Protocol):
     def gpu_library(self) -> str | None:
         """The version of the GPU library, None where there is none."""
 
+    def read_at(self) -> Mapping[str, float]:
+        """By collector, the monotonic time of its newest reading; without those that have none."""
+
+    def cpu_seconds(self) -> float:
+        """Processor time of the child processes so far."""
+
     def errors_total(self) -> int:
         """Readings that failed so far and are tried again."""
 

@@ -20,6 +20,8 @@ class Collector(Protocol):
     name: str
     every: float
     """Seconds between two readings; `collect` is still called at each tick."""
+    read_at: float | None
+    """Monotonic time of the newest reading that gave something, None before the first."""
 
     @property
     def errors_total(self) -> int:

@@ -12,6 +12,7 @@ class CpuCollector:
 
     name = "cpu"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._stat = sources.hostfs.kept("/proc/stat")
@@ -33,6 +34,7 @@ class CpuCollector:
         self._now = now
         values = self._probes.read()
         if values:
+            self.read_at = now
             sample.rows.setdefault(HOST_KEY, {}).update(values)
 
     def unavailable(self) -> dict[str, str]:

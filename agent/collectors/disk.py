@@ -39,6 +39,7 @@ class DiskCollector:
 
     name = "disk"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._hostfs = sources.hostfs
@@ -65,6 +66,7 @@ class DiskCollector:
                 self._drop(name, getattr(error, "strerror", None) or "its stat has an unknown form")
                 continue
             if row:
+                self.read_at = now
                 sample.rows[disk.key] = row
                 if disk.texts:
                     sample.texts[disk.key] = disk.texts

@@ -19,6 +19,7 @@ class GpuCollector:
 
     name = "gpu"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._nvml = sources.nvml
@@ -39,7 +40,7 @@ class GpuCollector:
             self._nvml.begin_tick()
             self._begun = True
 
-    def collect(self, now: float, sample: Sample) -> None:  # noqa: ARG002 - NVML has its clock
+    def collect(self, now: float, sample: Sample) -> None:
         if self._nvml is None:
             return
         if not self._begun:
@@ -53,6 +54,7 @@ class GpuCollector:
         for reading in tick.gpus:
             key = gpu_key(reading)
             if reading.values:
+                self.read_at = now
                 sample.rows[key] = dict(reading.values)
             sample.texts[key] = self._texts_of(reading)
 

@@ -66,6 +66,7 @@ class GpuProcessCollector:
 
     name = "gpu_process"
     every = 5.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._hostfs = sources.hostfs
@@ -88,6 +89,8 @@ class GpuProcessCollector:
             self._due = now + (self.every if self._readings else 0.0)
             self._readings += 1
             self._read(now, uuids)
+            if uuids:
+                self.read_at = now
         for uuid in uuids:
             gpu = self._gpus.get(uuid)
             if gpu is None:

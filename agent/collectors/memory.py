@@ -22,6 +22,7 @@ class MemoryCollector:
 
     name = "memory"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._meminfo = sources.hostfs.kept("/proc/meminfo")
@@ -46,6 +47,7 @@ class MemoryCollector:
         self._now = now
         values = self._probes.read()
         if values:
+            self.read_at = now
             sample.rows.setdefault(HOST_KEY, {}).update(values)
 
     def unavailable(self) -> dict[str, str]:

@@ -44,6 +44,7 @@ class MountCollector:
 
     name = "mount"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._hostfs = sources.hostfs
@@ -97,6 +98,8 @@ class MountCollector:
             self._reasons["mount"] = f"{MOUNTINFO}: {error.strerror}"
             return
         self._reasons.pop("mount", None)
+        if points:
+            self.read_at = now
         if not self._mounts.keys() >= set(points):
             self._size_at = -math.inf
         self._mounts = {p: self._mounts.get(p) or _Mount(self._hostfs, p) for p in points}
@@ -115,6 +118,7 @@ class MountCollector:
             )
             return
         self._reasons.pop("mount read_bytes_per_second", None)
+        self.read_at = now
         for mount in mounts:
             counters = counted.get(mount.point.path)
             if counters is None:
@@ -152,6 +156,7 @@ class MountCollector:
                 mount.counters.restart()
                 continue
             grown = mount.counters.advance(moved, now)
+            self.read_at = now
             if grown is not None:
                 elapsed, (read, written) = grown
                 row = sample.rows[mount.key]

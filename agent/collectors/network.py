@@ -38,6 +38,7 @@ class NetworkCollector:
 
     name = "network"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._hostfs = sources.hostfs
@@ -57,6 +58,8 @@ class NetworkCollector:
                 self.errors_total += 1
                 nic.counters.restart()
                 self._reasons[nic.port.name] = getattr(error, "strerror", None) or str(error)
+            if row:
+                self.read_at = now
             if nic.speed is not None:
                 row["speed_bits_per_second"] = float(nic.speed)
             if row:

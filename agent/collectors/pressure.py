@@ -29,6 +29,7 @@ class PressureCollector:
 
     name = "pressure"
     every = 1.0
+    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._now = 0.0
@@ -49,6 +50,7 @@ class PressureCollector:
         self._now = now
         values = self._probes.read()
         if values:
+            self.read_at = now
             sample.rows.setdefault(HOST_KEY, {}).update(values)
 
     def unavailable(self) -> dict[str, str]:

@@ -16,11 +16,31 @@ AGENT = Family(
             "collect_errors_total", "errors", COUNTER, "readings that failed and are retried", LAST
         ),
         Metric("gpu_sample_age_seconds", "seconds", GAUGE, "age of the newest GPU sample", MAX),
+        *(
+            Metric(f"{name}_sample_age_seconds", "seconds", GAUGE, f"age of the newest {what}", MAX)
+            for name, what in (
+                ("gpu_process", "reading of GPU processes"),
+                ("cpu", "reading of the processors"),
+                ("memory", "reading of the host's memory"),
+                ("pressure", "reading of pressure stall information"),
+                ("disk", "reading of a block device"),
+                ("mount", "reading of a mount"),
+                ("network", "reading of a network port"),
+                ("engine", "answer of an inference engine"),
+                ("simulation", "simulated sample"),
+            )
+        ),
         Metric("host_sample_age_seconds", "seconds", GAUGE, "age of the newest host sample", MAX),
         Metric("backlog_windows", "windows", GAUGE, "windows that wait to be shipped", LAST),
         Metric("unwritten_windows", "windows", GAUGE, "windows that the store does not take", LAST),
         Metric("rejected_lines_total", "lines", COUNTER, "lines that the server refused", LAST),
-        Metric("cpu_seconds_total", "seconds", COUNTER, "processor time of the agent", LAST),
+        Metric(
+            "cpu_seconds_total",
+            "seconds",
+            COUNTER,
+            "processor time of the agent and its children",
+            LAST,
+        ),
         Metric("memory_bytes", "bytes", GAUGE, "resident memory of the agent", MAX),
     ),
 )

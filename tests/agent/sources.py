@@ -20,11 +20,14 @@ class Steady:
         self.fault: Exception | None = None
         self.calls: list[str] = []
         self.times: list[int] = []
+        self.fresh: dict[str, float] = {}
+        self.children_seconds = 0.0
 
     def sample(self, now: float, time: int) -> Sample:
         if self.fault is not None:
             raise self.fault
         self.times.append(time)
+        self.fresh.update({n: now for n, row in (("gpu", self.gpu), ("cpu", self.host)) if row})
         rows: dict[Key, dict[str, float]] = {
             ("gpu", "GPU-1"): dict(self.gpu),
             ("host",): dict(self.host),
@@ -41,6 +44,12 @@ class Steady:
 
     def gpu_library(self) -> str | None:
         return "12.0"
+
+    def read_at(self) -> Mapping[str, float]:
+        return self.fresh
+
+    def cpu_seconds(self) -> float:
+        return self.children_seconds
 
     def errors_total(self) -> int:
         return 3

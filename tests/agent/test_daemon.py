@@ -165,14 +165,37 @@ def test_the_service_manager_hears_of_ready_status_and_fresh_data_alone(bench: B
     before = [word for words in looked for word in words]
     assert before[0] == "READY=1"
     assert before.count("WATCHDOG=1") == 20
-    assert any(word.startswith("STATUS=newest samples: gpu 0 s ago") for word in before)
+    assert any(word == "STATUS=newest samples: cpu gpu 0 s ago" for word in before)
     after = bench.told()
     assert "WATCHDOG=1" not in after
-    assert any("host 11 s ago" in word for word in after)
+    assert any("cpu gpu 11 s ago" in word for word in after)
     assert after[-1] == "STOPPING=1"
     # The age of the samples grows in the agent's own row too.
     ages = bench.frame("agent", "host_sample_age_seconds").columns["host_sample_age_seconds"]
     assert ages == [0.0, 0.0, 10.0, 20.0]
+
+
+def test_each_collector_has_its_own_age(bench: Bench) -> None:
+    def freeze() -> None:
+        if len(bench.source.times) == 20:
+            bench.source.gpu = {}
+
+    bench.run(40, freeze)
+    assert any("cpu 0 s ago, gpu 11 s ago" in word for word in bench.told())
+    row = bench.frame("agent", "cpu_sample_age_seconds", "gpu_sample_age_seconds").columns
+    assert row["cpu_sample_age_seconds"] == [0.0] * 4
+    assert row["gpu_sample_age_seconds"] == [0.0, 0.0, 10.0, 20.0]
+
+
+def test_processor_time_is_that_of_the_children_too_and_never_falls(bench: Bench) -> None:
+    def children() -> None:
+        # A child of 1,000 s is killed within an uninterruptible call, and reaped later.
+        bench.source.children_seconds = 0.0 if 10 <= len(bench.source.times) < 20 else 1000.0
+
+    bench.run(30, children)
+    seconds = bench.frame("agent", "cpu_seconds_total").columns["cpu_seconds_total"]
+    assert all(value is not None and 1000 < value < 2000 for value in seconds)
+    assert seconds == sorted(seconds, key=lambda value: value or 0.0)
 
 
 def test_gpus_alone_are_fresh_data_too_and_a_lost_gpu_is_no_reason_to_restart(bench: Bench) -> None:
