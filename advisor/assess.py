@@ -36,17 +36,35 @@ def assess(
         findings = check(inventory, rulebook)
         return Assessment(host, inventory, nothing, nothing, (), (), (), findings)
     observations = observe(history, host, sized)
+    judged = _of_today(history, observations)
     return Assessment(
         host=host,
         inventory=observations.inventory,
         told=told,
-        sized=sized,
+        sized=judged.period,
         hours=gpu_hours(observations, told),
         owners=owner_hours(observations, told),
         segments=tuple(s for t in observations.gpus.values() for s in t.segments),
-        findings=judge(case_of(observations, rulebook)),
+        findings=judge(case_of(judged, rulebook)),
         observations=observations,
     )
+
+
+def _of_today(history: History, observations: Observations) -> Observations:
+    """What was seen since the last card was taken out: the hardware of today is judged by it."""
+    installed = {gpu.uuid for gpu in observations.inventory.gpus}
+    period = observations.period
+    since = max(
+        (
+            timeline.frame.start[-1] + timeline.frame.seconds[-1]
+            for uuid, timeline in observations.gpus.items()
+            if installed and uuid.split("/")[0] not in installed and timeline.frame.start
+        ),
+        default=period.since,
+    )
+    if not period.since < since < period.until:
+        return observations
+    return observe(history, observations.host, Period(since, period.until))
 
 
 def case_of(observations: Observations, rulebook: Rulebook) -> Case:

@@ -20,8 +20,19 @@ def gpu_hours(observations: Observations, told: Period) -> tuple[GpuHours, ...]:
     """
     return tuple(
         _hours(observations.host, uuid, timeline, told)
-        for uuid, timeline in observations.gpus.items()
+        for uuid, timeline in present(observations, told).items()
     )
+
+
+def present(observations: Observations, told: Period) -> dict[str, GpuTimeline]:
+    """The GPUs that the server had in a period: a card that was taken out before it has no hours
+    in it, while one that is in the inventory and was never seen has unknown ones."""
+    installed = {gpu.uuid for gpu in observations.inventory.gpus}
+    return {
+        uuid: timeline
+        for uuid, timeline in observations.gpus.items()
+        if uuid.split("/")[0] in installed or next(_parts(timeline, told), None) is not None
+    }
 
 
 def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, ...]:
@@ -32,7 +43,7 @@ def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, .
     """
     seconds_of: dict[tuple[str, str], dict[State, float]] = defaultdict(lambda: defaultdict(float))
     reader = ProcessReader()
-    for timeline in observations.gpus.values():
+    for timeline in present(observations, told).values():
         processes = reader.by_window(timeline.frame, observations.frames.get("gpu_process", ()))
         counts = timeline.frame.columns.get("process_count")
         seen = 0

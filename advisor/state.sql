@@ -61,3 +61,12 @@ CREATE TABLE IF NOT EXISTS stamp (
     name TEXT PRIMARY KEY,
     time REAL NOT NULL
 );
+
+-- What each report said of a server, for the next one to tell what has become of it. The newest of
+-- a day (of the end of the period told, since 1970) is kept.
+CREATE TABLE IF NOT EXISTS past_report (
+    host TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    document TEXT NOT NULL,                 -- JSON: verdict, inventory, hours, advice
+    PRIMARY KEY (host, day)
+);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         type=Path,
         help="folder for the files (default, where a file is asked for: the working directory)",
     )
+    parser.add_argument(
+        "--state",
+        metavar="FILE",
+        type=Path,
+        help="advisor's own database, in which reports are remembered, so that the next one tells"
+        " what changed (default: that of the configuration, if it is there and may be written)",
+    )
     parser.set_defaults(func=run)
 
 
@@ -54,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
     with open_reading(args) as reading:
         languages = args.lang or (reading.settings.language,)
-        report = _assessed(reading)
+        report = _remembered(_assessed(reading), args.state, reading.settings.service.state)
     if args.format is None and args.output is None:
         _print(report, languages)
     elif args.format == ("json",) and args.output is None:
@@ -73,6 +81,29 @@ def _assessed(reading: Reading) -> Report:
     from advisor.report.report import Report
 
     return Report.of(assess_all(reading), Profiles.load(), made=time.time(), version=_version())
+
+
+def _remembered(report: Report, named: Path | None, usual: str) -> Report:
+    """The report with the last one before it; it is remembered itself for the next.
+
+    A database that is named must work. The usual one is left alone where there is none, or where
+    this user may not write it.
+    """
+    from advisor.errors import AdvisorError
+    from advisor.report import memory
+    from advisor.state import State
+
+    path = named or Path(usual)
+    if named is None and not os.access(path, os.W_OK):
+        return report
+    try:
+        with State(path) as state:
+            report = memory.recall(state, report)
+            memory.remember(state, report)
+    except AdvisorError:
+        if named is not None:
+            raise
+    return report
 
 
 def _print(report: Report, languages: Sequence[str]) -> None:

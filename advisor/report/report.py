@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from advisor.assessment import Assessment, Period
 from advisor.finding import Basis, Dimension, Finding, Verdict
 from advisor.profiles import Profiles
+from advisor.report.past import Past
 from telemetry.inventory import GpuInfo
 from telemetry.states import State
 
@@ -24,11 +25,16 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Server:
-    """One server of the report. `number` counts from 1 in the order of the report."""
+    """One server of the report. `number` counts from 1 in the order of the report.
+
+    `past` is what the last report before this one said of it; None where there was none, or where
+    it is not known.
+    """
 
     assessment: Assessment
     number: int
     profiles: Profiles
+    past: Past | None = None
 
     @property
     def host(self) -> str:
@@ -99,6 +105,11 @@ class Report:
         servers.sort(key=lambda s: (WORST_FIRST.index(s.verdict), s.host))
         numbered = (Server(s.assessment, i, profiles) for i, s in enumerate(servers, 1))
         return cls(tuple(numbered), profiles, made, version)
+
+    def after(self, past: Mapping[str, Past]) -> Report:
+        """The same report, which knows what the last one said of each host."""
+        servers = tuple(replace(s, past=past.get(s.host)) for s in self.servers)
+        return replace(self, servers=servers)
 
     @cached_property
     def told(self) -> Period | None:

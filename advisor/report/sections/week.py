@@ -59,6 +59,8 @@ def build(server: Server) -> Week | None:
     hours = {h.gpu_uuid: h for h in server.assessment.hours}
     bands = []
     for place, (uuid, timeline) in enumerate(seen.gpus.items()):
+        if uuid not in hours:
+            continue  # taken out before the period
         info = server.gpu(uuid)
         bands.append(
             Band(
