@@ -1,0 +1,460 @@
+"""Healthy but awkward work, and staged troubles, second by second.
+
+The healthy ones are those of tests/states/test_healthy.py, made longer, with a second GPU at work
+and the texts of their processes. Levels: H100 traces b1, e2 and i4 of
+github.com/atharvanihalani/gpu-telemetry-exploration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from telemetry.window import Key, Sample
+from tests.alerts.staged import GPU, START
+from tests.states.stage import GIB, HEALTHY_HOST, Second, held, idle, step
+
+OTHER: Key = ("gpu", "GPU-2")
+HOST: Key = ("host",)
+HOUR = 3600
+Rows = dict[Key, Second]
+LINK = {"pcie_link_generation": 5.0, "pcie_link_width": 16.0}
+HEALTH = {
+    "throttle_thermal_ratio": 0.0,
+    "throttle_power_ratio": 0.0,
+    "xid_hardware_errors": 0.0,
+    "xid_application_errors": 0.0,
+    "ecc_uncorrected_errors": 0.0,
+    "remap_pending": 0.0,
+    "remap_failed": 0.0,
+}
+IO_WAIT: Second = {**HEALTHY_HOST, "pressure_io_some_ratio": 0.5}
+SLOW_DISK: Rows = {HOST: IO_WAIT, ("disk", "nvme0n1"): {"read_await_seconds": 0.05}}
+SPIN = {"pcie_rx_bytes_per_second": 2e5, "pcie_tx_bytes_per_second": 2e5}
+
+
+@dataclass(frozen=True)
+class Case:
+    """`rows` gives what differs from a healthy server at each second."""
+
+    name: str
+    seconds: int
+    rows: Callable[[int], Rows]
+    workload: str | None = None
+    rule: str | None = None
+    onset: int = 0
+    texts: dict[Key, dict[str, str]] = field(default_factory=dict)
+
+    def samples(self) -> Iterator[Sample]:
+        for second in range(self.seconds):
+            rows: Rows = {
+                HOST: {**HEALTHY_HOST, "memory_used_bytes": 4e11, "memory_total_bytes": 1e12},
+                OTHER: {**step(0.97, 610), **LINK, **HEALTH},
+                ("mount", "/data"): {"size_bytes": 1e13, "used_bytes": 6e12},
+            }
+            for key, row in self.rows(second).items():
+                base = {**LINK, **HEALTH} if key[0] == "gpu" else rows.get(key, {})
+                rows[key] = {**base, **row} if row else {}
+            texts = {key: dict(texts) for key, texts in self.texts.items()}
+            for key, row in list(rows.items()):
+                if not row:
+                    del rows[key]
+                    texts[key] = {"error": "GPU is lost"}
+            process = {"pid": "4711", "owner": "ana", "owner_kind": "user", "user": "ana"}
+            if self.workload is not None:
+                process["workload"] = self.workload
+            texts["gpu_process", GPU[1], "0"] = process
+            yield Sample(float(START + second), rows, texts)
+
+
+def _one(make: Callable[[int], Second]) -> Callable[[int], Rows]:
+    return lambda i: {GPU: make(i)}
+
+
+def _checkpoint(i: int) -> Rows:
+    if i % 600 < 20:
+        return {GPU: held(job_write_bytes_per_second=2e9, job_blocked_ratio=0.5), **SLOW_DISK}
+    return {GPU: step(job_write_bytes_per_second=0.0, job_blocked_ratio=0.0)}
+
+
+def _ramp_then_flat(i: int) -> Second:
+    return step(gib=min(72.0, 5 + i / 20))
+
+
+def healthy() -> list[Case]:
+    """Nothing here may raise a warning."""
+    burst = step(0.9, 300, 32, pcie_rx_bytes_per_second=1.2e10)
+    spin_engine = step(1.0, 140, 70, **SPIN)
+    return [
+        Case(
+            "computes one second in ten",
+            HOUR,
+            _one(lambda i: step(0.6, 250) if i % 10 == 0 else held()),
+            "training",
+        ),
+        Case(
+            "decode",
+            HOUR,
+            _one(
+                lambda i: step(
+                    0.7,
+                    208,
+                    sm_active_ratio=0.24,
+                    tensor_active_ratio=0.04,
+                    dram_active_ratio=0.5,
+                    pcie_rx_bytes_per_second=3e8,
+                )
+            ),
+            "llm_inference",
+        ),
+        Case(
+            "gaps between requests beside a slow disk",
+            HOUR,
+            lambda i: {GPU: step(0.9, 450)} if i % 20 < 6 else {GPU: held(70), **SLOW_DISK},
+            "llm_inference",
+        ),
+        Case(
+            "prefill bursts",
+            HOUR,
+            _one(lambda i: step(1.0, 690) if i % 60 < 3 else held(70)),
+            "llm_inference",
+        ),
+        Case(
+            "an engine without requests for four hours",
+            4 * HOUR,
+            _one(lambda i: step(0.9, 400, 70) if i < 300 else held(70)),
+            "llm_inference",
+        ),
+        Case(
+            "an engine's ranks that spin for a request",
+            2 * HOUR,
+            _one(lambda i: idle() if i < 600 else spin_engine),
+            "llm_inference",
+        ),
+        Case(
+            "a collective that waits five minutes for a checkpoint",
+            HOUR,
+            _one(
+                lambda i: (
+                    idle() if i < 300 else step(1.0, 130, **SPIN) if 1200 <= i < 1500 else step()
+                )
+            ),
+            "training",
+        ),
+        Case(
+            "a small kernel at low power",
+            2 * HOUR,
+            _one(lambda i: idle() if i < 600 else step(1.0, 100, 5, pcie_rx_bytes_per_second=6e6)),
+        ),
+        Case(
+            "gradient accumulation",
+            HOUR,
+            _one(lambda i: step(1.0, 690) if i % 25 < 22 else step(0.6, 300)),
+            "training",
+        ),
+        Case("checkpoints of 20 seconds", 2 * HOUR, _checkpoint, "training"),
+        Case(
+            "evaluation for six minutes of twenty",
+            2 * HOUR,
+            _one(lambda i: (step(0.5, 250) if i % 4 else held()) if i % 1200 < 360 else step()),
+            "training",
+        ),
+        Case(
+            "a notebook with pauses of 20 minutes",
+            3 * HOUR,
+            _one(lambda i: step(0.8, 300, 12) if i % 1290 < 90 else held(12)),
+        ),
+        Case(
+            "somebody else's I/O",
+            HOUR,
+            lambda i: {GPU: step() if i % 10 < 7 else held(), **SLOW_DISK},
+            "training",
+        ),
+        Case(
+            "one witness alone",
+            HOUR,
+            lambda i: {GPU: step()} if i % 10 < 6 else {GPU: held(), HOST: IO_WAIT},
+            "training",
+        ),
+        Case(
+            "a model that loads for twelve minutes, then serves",
+            HOUR,
+            _one(lambda i: held(2 + min(i, 700) / 10) if i < 720 else step(0.7, 300, 72)),
+            "llm_inference",
+        ),
+        Case(
+            "memory that fills at the start of a run", 2 * HOUR, _one(_ramp_then_flat), "training"
+        ),
+        Case(
+            "a tool that looks every five minutes",
+            2 * HOUR,
+            _one(lambda i: idle(utilization_ratio=0.03) if i % 300 == 7 else idle()),
+        ),
+        Case(
+            "a host-bound job with quiet gaps",
+            HOUR,
+            _one(lambda i: burst if i % 6 == 0 else held(32)),
+            "training",
+        ),
+        Case("copies without a kernel", HOUR, _one(lambda i: held(pcie_rx_bytes_per_second=5e9))),
+        Case(
+            "a link that slows down while idle",
+            2 * HOUR,
+            _one(lambda i: step() if i % 120 < 100 else held(pcie_link_generation=1.0)),
+        ),
+        Case(
+            "full load at the power limit",
+            HOUR,
+            _one(lambda i: step(1.0, 700, throttle_power_cap_ratio=0.95)),
+            "training",
+        ),
+        Case(
+            "five minutes of heat after a start",
+            HOUR,
+            _one(lambda i: step(throttle_thermal_ratio=0.3 if i < 300 else 0.01)),
+            "training",
+        ),
+        Case(
+            "an engine with a full cache for five minutes at a rush",
+            HOUR,
+            lambda i: {
+                GPU: step(0.9, 500, 72),
+                ("engine", "8000"): {
+                    "kv_cache_usage_ratio": 0.98 if 600 <= i < 900 else 0.5,
+                    "requests_waiting": 3.0 if 600 <= i < 900 else 0.0,
+                },
+            },
+            "llm_inference",
+        ),
+        Case(
+            "a page cache that fills the memory",
+            HOUR,
+            lambda i: {GPU: step(), HOST: {"memory_used_bytes": 7e11}},
+            "training",
+        ),
+    ]
+
+
+def troubles() -> list[Case]:
+    """Each must raise its rule, and nothing else of severity warning or above."""
+    quiet = 600  # a healthy beginning, from which idle power is learned too
+
+    def after(
+        make: Callable[[int], Rows], *, before: Second | None = None
+    ) -> Callable[[int], Rows]:
+        return lambda i: {GPU: idle() if i < 120 else before or step()} if i < quiet else make(i)
+
+    def gpu(**more: float) -> Callable[[int], Rows]:
+        return after(lambda i: {GPU: step(**more)})
+
+    # 100 % at 60 W of 400 W for hours, PCIe at rest: github.com/NVIDIA/nccl/issues/968 and others.
+    hang = {**held(40), "utilization_ratio": 1.0, "power_watts": 95.0, **SPIN}
+    read_wait = held(job_read_bytes_per_second=5e7, job_blocked_ratio=0.9)
+    leak = lambda i: {GPU: step(gib=40 + (i - quiet) / 150)}  # noqa: E731
+    return [
+        Case(
+            "a notebook left open",
+            2 * HOUR,
+            after(lambda i: {GPU: held(18)}),
+            None,
+            "gpu_idle_held",
+            quiet,
+        ),
+        Case(
+            "memory of a killed process",
+            HOUR,
+            after(lambda i: {GPU: {**held(31), "process_count": 0.0}}),
+            None,
+            "gpu_orphan_held",
+            quiet,
+        ),
+        Case(
+            "a collective that hangs",
+            HOUR,
+            after(lambda i: {GPU: hang}),
+            "training",
+            "gpu_stuck",
+            quiet,
+        ),
+        Case(
+            "a training run on a slow disk",
+            2 * HOUR,
+            after(lambda i: {GPU: step()} if i % 10 < 6 else {GPU: read_wait, **SLOW_DISK}),
+            "training",
+            "gpu_starved",
+            quiet,
+        ),
+        Case(
+            "a leak of 0.4 GiB a minute",
+            2 * HOUR,
+            after(leak),
+            "training",
+            "gpu_memory_filling",
+            quiet,
+        ),
+        Case(
+            "an engine whose cache is full",
+            HOUR,
+            after(
+                lambda i: {
+                    GPU: step(0.9, 500, 72),
+                    ("engine", "8000"): {"kv_cache_usage_ratio": 0.99, "requests_waiting": 9.0},
+                }
+            ),
+            "llm_inference",
+            "engine_kv_cache_full",
+            quiet,
+        ),
+        Case(
+            "a GPU that answers errors only",
+            HOUR,
+            after(lambda i: {GPU: {}}),
+            "training",
+            "gpu_lost",
+            quiet,
+        ),
+        Case(
+            "XID 48",
+            HOUR,
+            after(lambda i: {GPU: step(xid_hardware_errors=1.0 if i == quiet + 3 else 0.0)}),
+            "training",
+            "gpu_xid",
+            quiet + 3,
+        ),
+        Case(
+            "an uncorrected ECC error",
+            HOUR,
+            after(lambda i: {GPU: step(ecc_uncorrected_errors=1.0 if i == quiet + 3 else 0.0)}),
+            "training",
+            "gpu_ecc_uncorrected",
+            quiet + 3,
+        ),
+        Case(
+            "a row that waits to be remapped",
+            HOUR,
+            gpu(remap_pending=1.0),
+            "training",
+            "gpu_remap_pending",
+            quiet,
+        ),
+        Case(
+            "a row that cannot be remapped",
+            HOUR,
+            gpu(remap_failed=1.0, remap_pending=1.0),
+            "training",
+            "gpu_remap_failed",
+            quiet,
+        ),
+        Case(
+            "a fan that failed",
+            HOUR,
+            gpu(throttle_thermal_ratio=0.4),
+            "training",
+            "gpu_throttled_thermal",
+            quiet,
+        ),
+        Case(
+            "a power supply that failed",
+            HOUR,
+            gpu(throttle_power_ratio=0.5),
+            "training",
+            "gpu_throttled_power",
+            quiet,
+        ),
+        Case(
+            "eight of sixteen lanes",
+            2 * HOUR,
+            gpu(pcie_link_width=8.0),
+            "training",
+            "gpu_pcie_link",
+            quiet,
+        ),
+        Case(
+            "a host that waits for memory",
+            HOUR,
+            after(
+                lambda i: {
+                    GPU: step(),
+                    HOST: {
+                        "pressure_memory_full_ratio": 0.4,
+                        "memory_used_bytes": 9.9e11,
+                        "swap_in_bytes_per_second": 5e7,
+                    },
+                }
+            ),
+            "training",
+            "host_memory_pressure",
+            quiet,
+        ),
+        Case(
+            "a host without pressure figures, nearly out of memory",
+            HOUR,
+            after(lambda i: {GPU: step(), HOST: {"memory_used_bytes": 9.8e11}}),
+            "training",
+            "host_memory_low",
+            quiet,
+        ),
+        Case(
+            "a host that swaps",
+            HOUR,
+            after(lambda i: {GPU: step(), HOST: {"swap_in_bytes_per_second": 5e7}}),
+            "training",
+            "host_swapping",
+            quiet,
+        ),
+        Case(
+            "a file system at 96 %",
+            HOUR,
+            after(lambda i: {GPU: step(), ("mount", "/data"): {"used_bytes": 9.6e12}}),
+            "training",
+            "disk_near_full",
+            quiet,
+        ),
+        Case(
+            "a full file system",
+            HOUR,
+            after(lambda i: {GPU: step(), ("mount", "/data"): {"used_bytes": 9.99e12}}),
+            "training",
+            "disk_full",
+            quiet,
+        ),
+        Case(
+            "a driver that gives nothing any more",
+            HOUR,
+            after(
+                lambda i: {GPU: step(), ("agent",): {"gpu_sample_age_seconds": float(i - quiet)}}
+            ),
+            None,
+            "gpu_readings_silent",
+            quiet,
+        ),
+        Case(
+            "a host that cannot be read",
+            HOUR,
+            after(
+                lambda i: {GPU: step(), ("agent",): {"host_sample_age_seconds": float(i - quiet)}}
+            ),
+            None,
+            "host_readings_silent",
+            quiet,
+        ),
+        Case(
+            "a full disk under the store",
+            HOUR,
+            after(lambda i: {GPU: step(), ("agent",): {"unwritten_windows": (i - quiet) / 10}}),
+            None,
+            "store_unwritable",
+            quiet,
+        ),
+        Case(
+            "an InfluxDB that is away",
+            2 * HOUR,
+            after(lambda i: {GPU: step(), ("agent",): {"backlog_windows": (i - quiet) / 9.7}}),
+            None,
+            "shipping_backlog",
+            quiet,
+        ),
+    ]
+
+
+__all__ = ["GIB", "Case", "healthy", "troubles"]
