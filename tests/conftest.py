@@ -1,14 +1,20 @@
 """Fixtures that every area shares."""
 
 import fcntl
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.require import need_program
 
 pytest_plugins = ["tests.servers.fixtures", "tests.traces"]
+
+# No test is timed, and CI draws the same examples each time.
+settings.register_profile("talla", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("talla")
 
 FAKENVML = Path(__file__).parent / "fakenvml"
 
