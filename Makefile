@@ -31,6 +31,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 	$(BIN)/ruff format .
 
 # Generated files: one line each, GEN.<path> = <arguments of python that print the file>.
+GEN.docs/alert-rules.md = -m agent.rules_page
 GEN.docs/planner.md = -m advisor.planner.points
 
 GENERATED := $(sort $(patsubst GEN.%,%,$(filter GEN.%,$(.VARIABLES))))

@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-agent
+VERIFY := verify-servers verify-agent verify-alerts
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -8,5 +8,12 @@ verify-servers: $(STAMP)
 
 verify-agent: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout 900 tests/agent tests/shipping
+
+# TALLA_TRACES may name a folder with recordings of real runs.
+verify-alerts: $(STAMP)
+	$(BIN)/python -m pytest -m long --timeout 3000 tests/alerts tests/service
+	mkdir -p build
+	$(BIN)/python -m tests.alerts.proof > build/alert-proof.md
+	cp build/alert-proof.md docs/alert-proof.md
 
 .PHONY: verify $(VERIFY)
