@@ -91,7 +91,10 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One verdict. `rule` decided it; `rules` are all that spoke."""
+    """One verdict. `rule` decided it; `rules` are all that spoke.
+
+    `gpu_hours_per_week` are those that following the recommendation would set free.
+    """
 
     host: str
     scope: str
@@ -107,6 +110,7 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     recommendation: Message | None = None
     saving: Message | None = None
+    gpu_hours_per_week: float | None = None
     cause: str | None = None
     lost_ratio: float | None = None
     demand: Demand | None = None

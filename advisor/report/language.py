@@ -112,6 +112,15 @@ class Language:
             return self.hours(seconds / 3600)
         return self.number(seconds / 60) + f"{NO_BREAK}min"
 
+    def duration(self, seconds: float) -> str:
+        """A length of time for people: seconds, minutes, hours or days."""
+        if seconds <= 0:
+            return self.text(say("none"))
+        for length, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+            if seconds >= length:
+                return self.number(seconds / length) + NO_BREAK + unit
+        return self.number(seconds) + f"{NO_BREAK}s"
+
     def moment(self, seconds: float) -> str:
         """A day and its hour, in UTC."""
         return self._date(seconds, "EEE d MMM y, HH:mm") + f"{NO_BREAK}UTC"

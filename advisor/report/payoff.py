@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from advisor.assessment import Assessment
 from advisor.finding import Basis, Dimension, Finding, Verdict
-from advisor.message import Amount
 from advisor.report.report import Report, Server
 from telemetry.states import State
 
@@ -76,6 +75,8 @@ def _rank(action: Action) -> tuple[int, float, float, str]:
 
 def gpu_hours_per_week(assessment: Assessment, finding: Finding) -> float | None:
     """What following a finding would pay a week, by what was seen; None where it does not tell."""
+    if finding.gpu_hours_per_week is not None:
+        return finding.gpu_hours_per_week
     week = WEEK_HOURS / assessment.told.hours if assessment.told.hours > 0 else 0.0
     by_state: dict[State, float] = {}
     for gpu in assessment.hours:
@@ -87,7 +88,4 @@ def gpu_hours_per_week(assessment: Assessment, finding: Finding) -> float | None
     if finding.dimension is Dimension.USAGE and finding.verdict is Verdict.IDLE:
         idle = (State.IDLE_FREE, State.IDLE_HELD, State.ORPHAN_HELD, State.STUCK)
         return sum(by_state.get(s, 0.0) for s in idle) * week
-    if finding.dimension is Dimension.GPU_COUNT and finding.saving is not None:
-        told = finding.saving.values.get("hours")
-        return told.value if isinstance(told, Amount) else None
     return None

@@ -81,6 +81,9 @@ def _amount(rule: Rule, value: float) -> Amount | Message:
         case "yes":
             return say("yes") if value >= 1.0 else say("no")
         case "ratio":
-            return Amount(value, "times")
+            amount = Amount(value, "times")
+            if rule.quantity == "power_feed_ratio":
+                return say("{have} the sum of the cards' power limits", have=amount)
+            return amount
         case unit:
             return Amount(value, unit or "count")

@@ -16,6 +16,7 @@ from advisor.sizing.whatif import fewest
 from telemetry.states import State
 
 _DIMENSION = Dimension.GPU_COUNT
+_WEEK_HOURS = 168.0
 
 
 def judge(case: Case) -> Finding:
@@ -181,6 +182,7 @@ def _over(case: Case, need: _Need, enough: int, advised: Sequence[str]) -> Opini
             free=free,
         ),
         saving=None if standby else _saving(free),
+        gpu_hours_per_week=None if standby else free * _WEEK_HOURS,
     )
 
 
@@ -201,8 +203,9 @@ def _too_many(case: Case, used: int, unused: list[str], advised: tuple[str, ...]
         if wanted
         else say("Give the {free} unused GPUs other work, or move them.", free=len(unused)),
         saving=None if wanted else _saving(len(unused)),
+        gpu_hours_per_week=None if wanted else len(unused) * _WEEK_HOURS,
     )
 
 
 def _saving(free: int) -> Message:
-    return say("frees {hours} GPU-hours a week", hours=Amount(free * 168.0, "count"))
+    return say("frees {hours} GPU-hours a week", hours=Amount(free * _WEEK_HOURS, "count"))

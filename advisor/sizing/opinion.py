@@ -39,6 +39,7 @@ class Opinion:
     evidence: tuple[Evidence, ...] = ()
     recommendation: Message | None = None
     saving: Message | None = None
+    gpu_hours_per_week: float | None = None
     cause: str | None = None
     lost_ratio: float | None = None
     demand: Demand | None = None
@@ -82,6 +83,7 @@ def settle(
         evidence=best.evidence,
         recommendation=best.recommendation,
         saving=best.saving,
+        gpu_hours_per_week=best.gpu_hours_per_week,
         cause=best.cause,
         lost_ratio=None if best.lost_ratio is None else round(best.lost_ratio, 4),
         demand=best.demand,

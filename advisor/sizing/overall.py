@@ -77,6 +77,7 @@ def _by(deciding: Sequence[Finding], verdict: Verdict) -> Finding:
         evidence=best.evidence,
         recommendation=best.recommendation,
         saving=best.saving,
+        gpu_hours_per_week=best.gpu_hours_per_week,
         cause=best.cause,
         lost_ratio=best.lost_ratio,
         demand=best.demand,

@@ -45,6 +45,7 @@ def _fleet() -> Report:
             free=4,
         ),
         saving=say("frees {hours} GPU-hours a week", hours=Amount(672.0, "count")),
+        gpu_hours_per_week=672.0,
     )
     waits = Finding(
         "train-02",
