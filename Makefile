@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
-CODE   := telemetry agent advisor tests
+CODE   := telemetry agent advisor dashboards tests
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -33,6 +33,11 @@ fix: $(STAMP) ## format and mend what ruff can mend
 # Generated files: one line each, GEN.<path> = <arguments of python that print the file>.
 GEN.docs/alert-rules.md = -m agent.rules_page
 GEN.docs/planner.md = -m advisor.planner.points
+GEN.dashboards/agent-health.json = -m dashboards.generate agent-health
+GEN.dashboards/fleet.json = -m dashboards.generate fleet
+GEN.dashboards/gpu.json = -m dashboards.generate gpu
+GEN.dashboards/right-sizing.json = -m dashboards.generate right-sizing
+GEN.dashboards/server.json = -m dashboards.generate server
 
 GENERATED := $(sort $(patsubst GEN.%,%,$(filter GEN.%,$(.VARIABLES))))
 

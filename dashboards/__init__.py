@@ -1,0 +1,1 @@
+"""Grafana dashboards, made from one description; see dashboards/README.md."""
