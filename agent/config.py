@@ -109,6 +109,13 @@ class AlertSettings:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _REFUSE_UNKNOWN
 
+    profiling: Annotated[
+        bool,
+        doc(
+            "false: SM, tensor and memory activity (GPM, Hopper and later) is not read; switch it"
+            " off while Nsight or another profiler needs the counters"
+        ),
+    ] = True
     enabled: Annotated[bool, doc("false: no rule is judged")] = True
     rules: Annotated[
         str,

@@ -23,6 +23,8 @@ from agent.nvml_types import (
     gpu_info,
 )
 from agent.xids import Xids
+    gpu_process,
+    mig_readings,
 from telemetry.inventory import GpuInfo
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,8 @@ class NvmlClient:
     """The GPUs of this machine.
 
     `deadline` is how many seconds one call of the driver may take before it counts as hung,
-    `throughput_interval` how often PCIe throughput is read where there are no byte counters.
+    `throughput_interval` how often PCIe throughput is read where there are no byte counters,
+    `profiling` whether GPM may be asked.
     `clock` is given in tests whose time is not the machine's: the child then takes its rates by
     it. `environment` is that of the child. Use it from one thread, one that lives as long as it.
     """
@@ -47,11 +50,13 @@ class NvmlClient:
         self,
         deadline: float = 5.0,
         throughput_interval: float = 2.0,
+        profiling: bool = True,
         clock: Callable[[], float] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._deadline = deadline
         self._throughput_interval = throughput_interval
+        self._profiling = profiling
         self._clock = clock
         self._environment = environment
         self._child: NvmlProcess | None = None
@@ -137,8 +142,12 @@ class NvmlClient:
 
     def unavailable_processes(self) -> dict[str, dict[str, str]]:
         """By UUID, what of the processes the driver does not tell, and why."""
-        told = ((uuid, t.get("processes_unavailable")) for uuid, t in self._told.items())
-        return {uuid: dict(reasons) for uuid, reasons in told if reasons}
+        told: dict[str, dict[str, str]] = {}
+        for uuid, row in self._told.items():
+            told[uuid] = row.get("processes_unavailable", {})
+            for part, reasons in row.get("instances_unavailable", {}).items():
+                told[f"{uuid}/{part}"] = reasons
+        return {uuid: dict(reasons) for uuid, reasons in told.items() if reasons}
 
     def take_events(self) -> tuple[NvmlEvent, ...]:
         """What happened since the last call."""
@@ -204,6 +213,7 @@ class NvmlClient:
                 self._ask("tick")
         except ChildFailed as failed:
             self._replace(failed)
+                    profiling=self._profiling,
         except OSError as error:  # no process or descriptor to be had
             self._child = None
             self._look_later(f"the NVML process cannot be started: {error.strerror}")
@@ -235,6 +245,8 @@ class NvmlClient:
             for e in self._absent
             if (e.left_out or e.index is None) and e.uuid not in answered
         ]
+        for card, row in zip(tuple(readings), answer["gpus"], strict=True):
+            readings += mig_readings(card, row.get("mig", ()))
         if "count" in answer or self._list_anew:
             self._list_anew = False
             self._drop_child(0.2)  # the next one lists the GPUs anew
@@ -287,13 +299,13 @@ class NvmlClient:
         told = self._told.setdefault(uuid, {})
         for key, value in row.items():
             if key == "processes":
-                self._processes[uuid] = tuple(_process(uuid, entry) for entry in value)
+                self._processes[uuid] = tuple(gpu_process(uuid, entry) for entry in value)
             elif key == "unavailable":
                 self._log_unavailable(uuid, told.get(key, {}), value)
                 told[key] = value
             elif key == "facts":
                 self._facts[uuid] = value
-            elif key != "values":
+            elif key not in ("values", "mig"):
                 told[key] = value
         self._identity[uuid] = {"index": told["index"], "name": told.get("name")}
         entry = self._absent.find(uuid, told["index"])
@@ -395,12 +407,6 @@ class NvmlClient:
             for metric, number in told.get(key, {}).items():
                 total[metric] = total.get(metric, 0) + number
         return total
-
-
-def _process(uuid: str, entry: Mapping[str, Any]) -> GpuProcess:
-    return GpuProcess(
-        uuid, entry["pid"], entry.get("memory_bytes"), entry.get("sm_ratio"), entry["kind"]
-    )
 
 
 __all__ = [

@@ -29,6 +29,7 @@ from agent.nvml_driver import MARK_BYTES, Driver, DriverGone
 from agent.nvml_events import XidEvents
 from agent.nvml_facts import Processes, device_facts, nvlink_peers, system_facts
 from agent.nvml_fields import Settings
+from agent.nvml_mig import Instance, open_instances
 from agent.probe import ReadingFailed, Trouble
 
 TYPE_CHECKING = False
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
 TURN = 5
 """Ticks between two readings of what changes seldom and of the processes; each GPU has its turn in
 another tick."""
+RARE_TURN = 6 * TURN
+"""Ticks between two readings of what changes seldom: limits, links, health, MIG instances."""
 FIRST_RETRY, LAST_RETRY = 1.0, 60.0
 """Seconds before a lost GPU is asked for again, doubled each time."""
+_BY_INSTANCE = "MIG is on: told of each instance"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -53,6 +57,7 @@ class Slot:
         self.name: str | None = None
         self.device: Device | None = None
         self.processes: Processes
+        self.instances: list[tuple[Instance, Processes]] = []
         self.error: str | None = None
         self.retry_at = 0.0
         self.retry_after = FIRST_RETRY
@@ -62,12 +67,25 @@ class Slot:
 
     def lose(self, reason: str, now: float) -> None:
         """Drop the handle: it must not be used again."""
+        self.take_instances([])
         if self.device is not None:
             self.device.close()
         self.device = None
         self.error = reason
         self.retry_at = now + self.retry_after
         self.retry_after = min(self.retry_after * 2, LAST_RETRY)
+
+    def take_instances(self, instances: list[Instance]) -> None:
+        """The card's MIG instances from now on. What has not changed goes on as it is."""
+        if [i.identity for i in instances] == [i.identity for i, _ in self.instances]:
+            return
+        for instance, _ in self.instances:
+            instance.close()
+        self.instances = [(instance, Processes(instance)) for instance in instances]
+        mig = [instance.facts for instance in instances]
+        self.facts = {key: value for key, value in self.facts.items() if key != "mig"}
+        if mig:
+            self.facts["mig"] = mig
 
     def who(self) -> dict[str, Any]:
         """What identifies it, as far as it is known."""
@@ -122,9 +140,12 @@ class Session:
             except ReadingFailed as failure:
                 if failure.trouble is Trouble.LOST:
                     raise
-            device.find_ceiling()
+            device.find_limits(slot.name)
             device.read_slowly()
             slot.facts = device_facts(device)
+            if device.unified:
+                slot.facts["memory_kind"] = "unified"
+            slot.take_instances(open_instances(device))
         except ReadingFailed as failure:
             slot.lose(failure.reason, now)
             return
@@ -155,10 +176,15 @@ class Session:
         try:
             values = device.read(now)
             # The first two ticks bring everything, for those who ask twice and go.
-            if (self.ticks + slot.index) % TURN == 0 or slot.rows < 2:
-                device.read_slowly()
-                processes = slot.processes.read()
-                slot.index = device.index = device.number("nvmlDeviceGetIndex")
+            instances = [instance.read(now) for instance, _ in slot.instances]
+            turn, first = self.ticks + slot.index, slot.rows < 2
+            if turn % TURN == 0 or first:
+                rarely = turn % RARE_TURN == 0 or first
+                device.read_slowly(rarely=rarely)
+                if rarely:
+                    slot.take_instances(open_instances(device))
+                    slot.index = device.index = device.number("nvmlDeviceGetIndex")
+                processes = self._processes(slot)
         except ReadingFailed as failure:
             if failure.trouble is not Trouble.LOST:
                 return {**slot.who(), "error": failure.reason}
@@ -168,6 +194,8 @@ class Session:
         slot.rows += 1
         row: dict[str, Any] = {"uuid": device.uuid, "values": values}
         self._tell(slot, row, "index", slot.index)
+        if instances:
+            row["mig"] = instances
         self._tell(slot, row, "name", slot.name)
         self._tell(slot, row, "facts", slot.facts)
         self._tell(slot, row, "texts", device.texts)
@@ -176,10 +204,26 @@ class Session:
             row["processes"] = processes
             row["processes_unavailable"] = slot.processes.unavailable
         self._tell(slot, row, "dropped_total", device.dropped_total)
+            if slot.instances:
+                row["processes_unavailable"] = {"compute": _BY_INSTANCE}
+                row["instances_unavailable"] = {
+                    instance.name: processes.unavailable for instance, processes in slot.instances
+                }
         self._tell(slot, row, "errors_total", device.errors_total)
         return row
 
     @staticmethod
+    @staticmethod
+    def _processes(slot: Slot) -> list[dict[str, Any]]:
+        """Of the card, or of each of its instances: the card's own list says not which."""
+        if not slot.instances:
+            return slot.processes.read()
+        return [
+            {**entry, "instance": instance.name}
+            for instance, processes in slot.instances
+            for entry in processes.read()
+        ]
+
     def _tell(slot: Slot, row: dict[str, Any], key: str, value: Any) -> None:
         """Put it into the row if it is not what was told before."""
         if slot.told.get(key) != value:
@@ -230,7 +274,8 @@ class Child:
         match request["op"]:
             case "open":
                 self._driver.start()
-                settings = Settings(request["deadline"], request["throughput_interval"])
+                every, profiling = request["throughput_interval"], request.get("profiling", True)
+                settings = Settings(request["deadline"], every, profiling)
                 self._session = Session(self._driver, settings, request.get("leave_out", ()))
                 return self._session.open(now)
             case "probe":

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ctypes
 
 from agent.nvml_driver import Driver, available, plain
-from agent.nvml_fields import Fields, Settings, Throughput
-from agent.nvml_rates import ByteRate, TimeShare, pcie_ceiling
+from agent.nvml_fields import Fields, Settings
+from agent.nvml_gpm import ACTIVITY, Gpm
+from agent.nvml_links import Links
+from agent.nvml_rates import TimeShare
 from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-ALL_LINKS = 0xFFFFFFFF
-"""Scope of a field that sums over all NVLinks (nvml.h, NVML_FI_DEV_NVLINK_*)."""
 
 
 class Device:
@@ -38,7 +37,8 @@ class Device:
         """Why a metric is absent although its probe answers."""
         self.dropped_total: dict[str, int] = {}
         """Values that no card can have, by metric."""
-        self.ceiling: float | None = None
+        self.unified = False
+        """Whether its memory is the host's."""
         self.now = 0.0
         nvml = driver.nvml
         self._byref = ctypes.byref
@@ -50,30 +50,22 @@ class Device:
         self._utilization_buffer = plain(nvml.c_nvmlUtilization_t)()
         self._memory_buffer = plain(nvml.c_nvmlMemory_v2_t)()
         self._memory_v1_buffer = plain(nvml.c_nvmlMemory_t)()
-        self._throughput: Throughput | None = None
-        self._rates = {name: ByteRate() for name in ("tx", "rx", "nvlink_tx", "nvlink_rx")}
         self._shares = [TimeShare() for _ in range(4)]  # in the order of _throttle
         self._energy = nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION
         self._power = nvml.NVML_FI_DEV_POWER_AVERAGE
-        self._pcie = (
-            ("tx", nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES),
-            ("rx", nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES),
-        )
         self._throttle = (
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
             nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP,
         )
-        self._nvlink = (
-            ("nvlink_tx", nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX),
-            ("nvlink_rx", nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX),
-        )
-        links = [field for _, field in self._nvlink]
+        self.gpm = Gpm(self)
+        self.links = Links(self)
+        self._hot = nvml.NVML_FI_DEV_MEMORY_TEMP
         self.fields = Fields(
             self,
-            (self._energy, self._power, *(f for _, f in self._pcie), *self._throttle, *links),
-            dict.fromkeys(links, ALL_LINKS),
+            (self._energy, self._power, self._hot, *self._throttle, *self.links.fields),
+            self.links.scopes,
         )
         self.every_tick = ProbeSet(
             (
@@ -85,36 +77,54 @@ class Device:
                 ),
                 Probe(("power_watts",), self._power_average, self._power_usage),
                 Probe(("energy_joules_total",), self._energy_field, self._energy_call),
-                Probe(("temperature_celsius",), self._temperature, self._temperature_versioned),
+                Probe(("memory_temperature_celsius",), self._memory_temperature),
                 Probe(("sm_clock_hertz",), self._sm_clock),
-                Probe(("memory_clock_hertz",), self._memory_clock),
+                Probe(ACTIVITY, self.gpm.read),
                 Probe(
                     ("pcie_tx_bytes_per_second", "pcie_rx_bytes_per_second"),
-                    self._pcie_counters,
-                    self._pcie_throughput,
+                    self.links.pcie_counters,
+                    self.links.pcie_gpm,
+                    self.links.pcie_throughput,
                 ),
+                Probe(("pcie_replays_total",), self.links.replays_field, self._replays),
                 Probe(
                     ("throttle_thermal_ratio", "throttle_power_ratio", "throttle_power_cap_ratio"),
                     self._throttle_times,
                     self._throttle_reasons,
                 ),
                 Probe(
-                    ("nvlink_tx_bytes_per_second", "nvlink_rx_bytes_per_second"), self._nvlink_bytes
+                    ("nvlink_tx_bytes_per_second", "nvlink_rx_bytes_per_second"),
+                    self.links.nvlink_kibibytes,
+                    self.links.nvlink_bytes,
+                    self.links.nvlink_gpm,
                 ),
             )
         )
         self.slowly = ProbeSet(
             (
+                Probe(("temperature_celsius",), self._temperature, self._temperature_versioned),
+                Probe(("encoder_ratio",), self._encoder),
+                Probe(("decoder_ratio",), self._decoder),
+                Probe(("ecc_uncorrected_errors",), self._ecc),
+            )
+        )
+        self.rarely = ProbeSet(
+            (
                 Probe(("power_limit_watts",), self._power_limit),
+                Probe(("memory_clock_hertz",), self._memory_clock),
                 Probe(("pcie_link_generation",), self._link_generation),
                 Probe(("pcie_link_width",), self._link_width),
-                Probe(("ecc_uncorrected_errors",), self._ecc),
                 Probe(_REMAPS, self._remapped_rows),
             )
         )
         self.slow_values: dict[str, float] = {}
+        self.rare_values: dict[str, float] = {}
 
     def call(self, name: str, *arguments: object) -> None:
+        self.driver.call(self.index, name, self.handle, *arguments)
+
+    def card_call(self, name: str, *arguments: object) -> None:
+        """As `call`: this is the card itself."""
         self.driver.call(self.index, name, self.handle, *arguments)
 
     def number(self, name: str, *arguments: object) -> int:
@@ -137,9 +147,11 @@ class Device:
         values.update(self.slow_values)
         return values
 
-    def read_slowly(self) -> None:
-        """Refresh what changes seldom. Raises as `read` does."""
-        self.slow_values = self.slowly.read()
+    def read_slowly(self, *, rarely: bool = True) -> None:
+        """Refresh what changes slowly, with `rarely` what changes seldom too. Raises as `read`."""
+        if rarely:
+            self.rare_values = self.rarely.read()
+        self.slow_values = {**self.rare_values, **self.slowly.read()}
 
     def memory_total(self) -> int | None:
         """Bytes of device memory by the last reading."""
@@ -147,12 +159,13 @@ class Device:
 
     def unavailable(self) -> dict[str, str]:
         """Absent metrics with their reasons."""
-        return {**self.notes, **self.every_tick.unavailable(), **self.slowly.unavailable()}
+        sets = (self.every_tick, self.slowly, self.rarely)
+        return {**self.notes, **{m: r for probes in sets for m, r in probes.unavailable().items()}}
 
     @property
     def errors_total(self) -> int:
         """Readings that failed and were tried again."""
-        return self.every_tick.errors_total + self.slowly.errors_total
+        return sum(p.errors_total for p in (self.every_tick, self.slowly, self.rarely))
 
     def _keep_ratio(self, values: dict[str, float], metric: str, percent: int) -> None:
         if 0 <= percent <= 100:
@@ -192,6 +205,8 @@ class Device:
         self._keep_memory(values, buffer)
 
     def _keep_memory(self, values: dict[str, float], buffer: Any) -> None:
+        if self.unified:
+            raise ReadingFailed(Trouble.PERMANENT, "the GPU shares the host's memory (unified)")
         total, used = available(buffer.total, 64), available(buffer.used, 64)
         if used > total:
             self.drop("memory_used_bytes")
@@ -227,6 +242,12 @@ class Device:
         self.call("nvmlDeviceGetTemperatureV", self._byref(buffer))
         values["temperature_celsius"] = buffer.temperature
 
+    def _memory_temperature(self, values: dict[str, float]) -> None:
+        celsius = self.fields.value(self._hot)
+        if not celsius:  # cards whose memory has no sensor answer 0
+            raise ReadingFailed(Trouble.PERMANENT, "the card's memory has no sensor")
+        values["memory_temperature_celsius"] = celsius
+
     def _sm_clock(self, values: dict[str, float]) -> None:
         kind = self.driver.nvml.NVML_CLOCK_SM
         values["sm_clock_hertz"] = self.number("nvmlDeviceGetClockInfo", kind) * 1_000_000
@@ -234,27 +255,6 @@ class Device:
     def _memory_clock(self, values: dict[str, float]) -> None:
         kind = self.driver.nvml.NVML_CLOCK_MEM
         values["memory_clock_hertz"] = self.number("nvmlDeviceGetClockInfo", kind) * 1_000_000
-
-    def _pcie_counters(self, values: dict[str, float]) -> None:
-        counted = {name: self.fields.counter(field) for name, field in self._pcie}
-        for name, (value, bits) in counted.items():
-            rate = self._rates[name].add(value, bits, self.now, self.ceiling)
-            if rate is not None:
-                values[f"pcie_{name}_bytes_per_second"] = rate
-        for name in counted:
-            if self._rates[name].dropped_total:
-                metric = f"pcie_{name}_bytes_per_second"
-                self.dropped_total[metric] = self._rates[name].dropped_total
-
-    def _pcie_throughput(self, values: dict[str, float]) -> None:
-        if self._throughput is None:
-            self._throughput = Throughput(self)
-        for name, rate in self._throughput.latest().items():
-            metric = f"pcie_{name}_bytes_per_second"
-            if self.ceiling is not None and rate > self.ceiling:
-                self.drop(metric)
-            else:
-                values[metric] = rate
 
     def _throttle_times(self, values: dict[str, float]) -> None:
         counted = [self.fields.value(field) for field in self._throttle]
@@ -285,15 +285,23 @@ class Device:
         cap = nvml.nvmlClocksEventReasonSwPowerCap
         values["throttle_power_cap_ratio"] = float(bool(reasons & cap))
 
-    def _nvlink_bytes(self, values: dict[str, float]) -> None:
-        for name, field in self._nvlink:
-            kibibytes, bits = self.fields.counter(field)
-            rate = self._rates[name].add(kibibytes, bits, self.now, None)
-            if rate is not None:
-                values[f"{name}_bytes_per_second"] = rate * 1024
+    def _encoder(self, values: dict[str, float]) -> None:
+        self._codec(values, "encoder_ratio", "nvmlDeviceGetEncoderUtilization")
+
+    def _decoder(self, values: dict[str, float]) -> None:
+        self._codec(values, "decoder_ratio", "nvmlDeviceGetDecoderUtilization")
+
+    def _codec(self, values: dict[str, float], metric: str, function: str) -> None:
+        """Its first number is percent, its second the length of the driver's own interval."""
+        percent, interval = ctypes.c_uint(), ctypes.c_uint()
+        self.call(function, self._byref(percent), self._byref(interval))
+        self._keep_ratio(values, metric, percent.value)
 
     def _power_limit(self, values: dict[str, float]) -> None:
         values["power_limit_watts"] = self.number("nvmlDeviceGetEnforcedPowerLimit") / 1000
+
+    def _replays(self, values: dict[str, float]) -> None:
+        values["pcie_replays_total"] = self.number("nvmlDeviceGetPcieReplayCounter")
 
     def _link_generation(self, values: dict[str, float]) -> None:
         values["pcie_link_generation"] = self.number("nvmlDeviceGetCurrPcieLinkGeneration")
@@ -319,20 +327,19 @@ class Device:
 
     def close(self) -> None:
         """Let go of the handle."""
-        if self._throughput is not None:
-            self._throughput.stop()
+        self.gpm.close()
+        self.links.close()
 
-    def find_ceiling(self) -> None:
-        """What the link can carry at most; not known where the driver does not tell the link."""
-        try:
-            generation = self.number("nvmlDeviceGetMaxPcieLinkGeneration")
-            width = self.number("nvmlDeviceGetMaxPcieLinkWidth")
-        except ReadingFailed as failure:
-            if failure.trouble is Trouble.LOST:
-                raise
-            return
-        self.ceiling = pcie_ceiling(generation, width)
+    def find_limits(self, name: str | None) -> None:
+        """What the links can carry at most, and whose memory it is. Raises for a lost GPU."""
+        self.unified = name is not None and any(part in name for part in _UNIFIED)
+        if self.unified:
+            self.texts["memory_kind"] = "unified"
+        self.links.find_limits()
 
 
 _REASONS = ("Event", "Throttle")
 _REMAPS = ("remapped_rows_uncorrected", "remap_pending", "remap_failed")
+# GPUs on one memory with their processors: DGX Spark (GB10) and Jetson modules. The driver answers
+# NOT_SUPPORTED or the host's total (NVIDIA's DGX Spark user guide, "nvidia-smi"; Jetson forums).
+_UNIFIED = ("GB10", "Orin", "Thor", "Tegra", "Jetson", "Xavier")

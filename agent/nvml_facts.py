@@ -9,10 +9,11 @@ from agent.probe import ReadingFailed, Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from agent.nvml_device import Device
+    from agent.nvml_mig import Instance
 
 PID_MAX = 4_194_304
 """PID_MAX_LIMIT of 64-bit Linux (include/linux/threads.h)."""
@@ -20,6 +21,8 @@ ROOM = 128
 """Entries to spare in a list: enough for one call to do, on most servers."""
 MOST_PROCESSES = 4096
 MOST_SAMPLES = 65_536
+_VIRTUAL = {1: "passthrough", 2: "vgpu", 3: "vgpu_host", 4: "vsga_host"}
+"""nvmlGpuVirtualizationMode_t; 0 is a card on the machine itself."""
 
 
 def system_facts(driver: Driver) -> dict[str, str]:
@@ -59,37 +62,12 @@ def device_facts(device: Device) -> dict[str, Any]:
         number = _tried(device.number, function)
         if number:
             facts[name] = number
-    instances = list(mig_instances(device))
-    if instances:
-        facts["mig"] = instances
+    if device.links.nvlinks is not None:
+        facts["nvlink_links"] = device.links.nvlinks
+    kind = _tried(device.number, "nvmlDeviceGetVirtualizationMode")
+    if kind in _VIRTUAL:
+        facts["virtualization"] = _VIRTUAL[kind]
     return facts
-
-
-def mig_instances(device: Device) -> Iterator[dict[str, Any]]:
-    """The MIG instances of a card, none where MIG is off or unknown."""
-    driver, nvml, index = device.driver, device.driver.nvml, device.index
-    now, pending = ctypes.c_uint(), ctypes.c_uint()
-    if not _done(device.call, "nvmlDeviceGetMigMode", ctypes.byref(now), ctypes.byref(pending)):
-        return
-    if now.value != nvml.NVML_DEVICE_MIG_ENABLE:
-        return
-    for position in range(_tried(device.number, "nvmlDeviceGetMaxMigDeviceCount") or 0):
-        handle = nvml.c_nvmlDevice_t()
-        by_index = "nvmlDeviceGetMigDeviceHandleByIndex"
-        if not _done(device.call, by_index, ctypes.c_uint(position), ctypes.byref(handle)):
-            continue
-        gi = _tried(driver.number, index, "nvmlDeviceGetGpuInstanceId", handle)
-        ci = _tried(driver.number, index, "nvmlDeviceGetComputeInstanceId", handle)
-        if gi is None or ci is None:
-            continue
-        found: dict[str, Any] = {"gi": gi, "ci": ci}
-        name = _tried(driver.text, index, "nvmlDeviceGetName", handle)
-        if name and " MIG " in name:
-            found["profile"] = name.rsplit(" MIG ", 1)[1]
-        memory = nvml.c_nvmlMemory_t()
-        if _done(driver.call, index, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)):
-            found["memory_bytes"] = memory.total
-        yield found
 
 
 def nvlink_peers(devices: list[Device]) -> dict[str, list[str]]:
@@ -141,7 +119,7 @@ VERSIONS = ("_v3", "_v2")
 class Processes:
     """The processes of one GPU, and the share of the multiprocessors that each had."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device | Instance) -> None:
         self._device = device
         self._versions = {kind: VERSIONS for kind, _ in KINDS}
         self._seen: int | None = None

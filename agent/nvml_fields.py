@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 class Settings:
     """What the parent asks of the child's readings, in seconds."""
 
-    __slots__ = ("deadline", "throughput_interval")
+    __slots__ = ("deadline", "profiling", "throughput_interval")
 
-    def __init__(self, deadline: float = 5.0, throughput_interval: float = 2.0) -> None:
+    def __init__(
+        self, deadline: float = 5.0, throughput_interval: float = 2.0, profiling: bool = True
+    ) -> None:
         self.deadline = deadline
         self.throughput_interval = throughput_interval
+        self.profiling = profiling
+        """Whether GPM may be asked."""
 
 
 class Fields:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -82,6 +82,32 @@ class NvmlEvent:
     gpu_uuid: str | None = None
 
 
+def gpu_process(uuid: str, entry: Mapping[str, Any]) -> GpuProcess:
+    """A process as the child tells it, of the card or of an instance of it."""
+    return GpuProcess(
+        f"{uuid}/{entry['instance']}" if "instance" in entry else uuid,
+        entry["pid"],
+        entry.get("memory_bytes"),
+        entry.get("sm_ratio"),
+        entry["kind"],
+    )
+
+
+def mig_readings(card: GpuReading, rows: Iterable[Mapping[str, Any]]) -> list[GpuReading]:
+    """The instances of a card as readings of their own, under `UUID/GI/CI`."""
+    return [
+        GpuReading(
+            uuid=f"{card.uuid}/{row['gi']}/{row['ci']}",
+            index=card.index,
+            name=f"{card.name} MIG {row['profile']}" if "profile" in row else card.name,
+            values=row["values"],
+            texts={},
+            unavailable=row["unavailable"],
+        )
+        for row in rows
+    ]
+
+
 def gpu_info(
     identity: Mapping[str, Any], facts: Mapping[str, Any], best: Mapping[str, float]
 ) -> GpuInfo:
@@ -108,6 +134,9 @@ def gpu_info(
             max_width=facts.get("pcie_max_width"),
             slot_max_generation=both if card and both and both < card else None,
         ),
+        nvlink_links=facts.get("nvlink_links"),
+        virtualization=facts.get("virtualization"),
+        memory_kind=facts.get("memory_kind"),
         nvlink_peers=None if peers is None else tuple(peers),
         mig=tuple(MigInstance(**instance) for instance in facts.get("mig", ())),
     )

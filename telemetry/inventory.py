@@ -43,7 +43,11 @@ class MigInstance:
 
 @dataclass(frozen=True, slots=True)
 class GpuInfo:
-    """One card. `nvlink_peers` is None where unknown and empty where there are none."""
+    """One card. `nvlink_peers` is None where unknown and empty where there are none.
+
+    `nvlink_links` is how many NVLinks are up; `virtualization` is passthrough, vgpu, vgpu_host or
+    vsga_host, absent on the machine itself; `memory_kind` is unified where it is the host's.
+    """
 
     uuid: str
     index: int | None = None
@@ -55,6 +59,9 @@ class GpuInfo:
     pci_bus_id: str | None = None
     pcie: Pcie | None = None
     nvlink_peers: tuple[str, ...] | None = None
+    nvlink_links: int | None = None
+    virtualization: str | None = None
+    memory_kind: str | None = None
     mig: tuple[MigInstance, ...] = ()
 
 

@@ -115,6 +115,7 @@ SCALES = {
     "ticks": 1.0,
     "errors": 1.0,
     "lines": 1.0,
+    "packets": 1.0,
     "windows": 1.0,
     "processes": 1e2,
     "requests": 1e2,

@@ -17,6 +17,7 @@ _SIGNALS = (
     ("memory_utilization_ratio", "memutil", 100.0),
     ("memory_used_bytes", "mem_used_mib", 1 / MEBI),
     ("temperature_celsius", "temp", 1.0),
+    ("memory_temperature_celsius", "mem_temp", 1.0),
     ("power_watts", "power_w", 1.0),
     ("sm_clock_hertz", "sm_clock", 1e-6),
     ("memory_clock_hertz", "mem_clock", 1e-6),
@@ -73,6 +74,7 @@ def fake_library(
 
 def _signals(row: Mapping[str, float]) -> dict[str, float]:
     signals = {name: row[metric] * factor for metric, name, factor in _SIGNALS if metric in row}
+    signals.setdefault("mem_temp", 0.0)  # so says a card without a sensor
     signals["throttle"] = float(sum(bit for metric, bit in _THROTTLE if row[metric] >= 0.5))
     return signals
 

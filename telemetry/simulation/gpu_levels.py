@@ -27,7 +27,16 @@ _PROFILING = (
 )
 
 # A simulated card is in good health.
-_ERRORS = ("ecc_uncorrected_errors", "xid_hardware_errors", "xid_application_errors")
+_ERRORS = (
+    "ecc_uncorrected_errors",
+    "xid_hardware_errors",
+    "xid_application_errors",
+    "pcie_replays_total",
+)
+_CODECS = ("encoder_ratio", "decoder_ratio")
+# Compute capabilities of the cards with stacked memory (HBM), whose driver tells its temperature.
+_STACKED = ("8.0", "9.0", "10.0")
+_MEMORY_WARMER = 8.0
 _ROWS = ("remapped_rows_uncorrected", "remap_pending", "remap_failed")
 
 
@@ -75,8 +84,12 @@ def gpu_row(
         row[name] = round(min(1.0, total(name)), 2)  # NVML tells whole percent
     for name in _RATES if card.nvlink == "none" else (*_RATES, *_LINK_RATES):
         row[name] = total(name)
+    if card.compute_capability in _STACKED:
+        row["memory_temperature_celsius"] = row["temperature_celsius"] + _MEMORY_WARMER
     # Rows can be remapped since Ampere (nvml.h, nvmlDeviceGetRemappedRows).
     for name in _ERRORS if float(card.compute_capability) < 8 else (*_ERRORS, *_ROWS):
+        row[name] = 0.0
+    for name in _CODECS:
         row[name] = 0.0
     if card.gpm:
         for name in _PROFILING:

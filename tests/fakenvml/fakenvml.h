@@ -109,7 +109,8 @@ struct proc {
 struct mig {
   int gi, ci;
   char profile[32];
-  double mem_mib;
+  double mem_mib, used_mib, sm_active;
+  struct proc proc; /* pid 0: none */
 };
 struct dev {
   u64 magic;

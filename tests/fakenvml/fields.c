@@ -148,15 +148,26 @@ FN(nvmlGpmSampleFree, struct gpm *s) {
     free(s);
     return OK;
 }
+static int gpm_sample(struct dev *d, struct gpm *s) {
+    static const int G[] = {S_UTIL, S_SMACT, S_OCC, S_INT, S_TENSOR, S_DRAM, S_FP64,
+                            S_FP32, S_FP16,  S_PTX, S_PRX, S_NTX,    S_NRX};
+    s->t = tnow();
+    for (unsigned i = 0; i < sizeof G / sizeof *G; i++) s->v[G[i]] = integral(d, G[i]);
+    return OK;
+}
 FN(nvmlGpmSampleGet, struct dev *d, struct gpm *s) {
     IN(nvmlGpmSampleGet, d);
     ARG(s && s->magic == MAGIC);
     if (!d->gpm) return NOT_SUPPORTED;
-    static const int M[] = {S_UTIL, S_SMACT, S_OCC, S_INT, S_TENSOR, S_DRAM, S_FP64,
-                            S_FP32, S_FP16,  S_PTX, S_PRX, S_NTX,    S_NRX};
-    s->t = tnow();
-    for (unsigned i = 0; i < sizeof M / sizeof *M; i++) s->v[M[i]] = integral(d, M[i]);
-    return OK;
+    return gpm_sample(d, s);
+}
+FN(nvmlGpmMigSampleGet, struct dev *d, u32 gi, struct gpm *s) {
+    IN(nvmlGpmMigSampleGet, d);
+    ARG(s && s->magic == MAGIC);
+    if (!d->gpm || d->mig != 1) return NOT_SUPPORTED;
+    for (int i = 0; i < d->ninstances; i++)
+        if ((u32)d->instances[i].gi == gi) return gpm_sample(&M[d->slot][i], s);
+    return INVALID_ARGUMENT;
 }
 FN(nvmlGpmMetricsGet, fk_gpm_get *g) {
     INS(nvmlGpmMetricsGet);

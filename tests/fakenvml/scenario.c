@@ -126,8 +126,11 @@ static void mig_devices(int g) {
         m->mem_total_mib = s->mem_mib;
         m->mig = -1;
         m->ninstances = 0;
-        m->nproc = 0;
+        m->procs = &p->instances[i].proc;
+        m->nproc = s->proc.pid ? 1 : 0;
         m->reserved_mib = 0;
+        if (s->used_mib >= 0) m->sig[S_MEM] = (struct pat){.kind = P_CONST, .a = s->used_mib};
+        if (s->sm_active >= 0) m->sig[S_SMACT] = (struct pat){.kind = P_CONST, .a = s->sm_active};
         snprintf(m->name, sizeof m->name, "%.56s MIG %.31s", p->name, s->profile);
         snprintf(m->uuid, sizeof m->uuid, "MIG-fa4e%04x-%04x-5000-8000-%012x", g, i,
                  s->gi * 16 + s->ci);
@@ -172,10 +175,13 @@ static void dev_key(int g, const char *k, const char *val) {
         if (d->ngone < MAXSPAN) d->gone[d->ngone++] = between(v);
         return;
     }
-    if (!strcmp(k, "mig_instance")) { /* GI,CI,PROFILE,MiB */
+    if (!strcmp(k, "mig_instance")) { /* GI,CI,PROFILE,MiB[,used MiB,sm_active %[,PID,MiB]] */
         if (d->ninstances < MAXMIG) {
             struct mig *m = &d->instances[d->ninstances++];
-            sscanf(v, "%d,%d,%31[^,],%lf", &m->gi, &m->ci, m->profile, &m->mem_mib);
+            m->used_mib = m->sm_active = -1;
+            m->proc = (struct proc){0, 'C', 0, 0};
+            sscanf(v, "%d,%d,%31[^,],%lf,%lf,%lf,%u,%lf", &m->gi, &m->ci, m->profile, &m->mem_mib,
+                   &m->used_mib, &m->sm_active, &m->proc.pid, &m->proc.mem_mib);
         }
         return;
     }
@@ -357,5 +363,8 @@ void scenario_load(void) {
     double t =
         tnow() < 1e9 ? 0 : tnow(); /* counters run from the clock's start, whoever asks first */
     for (int g = 0; g < ndev; g++)
-        for (int i = 0; i < NSIG; i++) D[g].integ_t[i] = D[g].bits_t = t;
+        for (int i = 0; i < NSIG; i++) {
+            D[g].integ_t[i] = D[g].bits_t = t;
+            for (int k = 0; k < D[g].ninstances; k++) M[g][k].integ_t[i] = t;
+        }
 }

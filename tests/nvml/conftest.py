@@ -18,13 +18,22 @@ UUID = "GPU-fa4e{0:04x}-0000-4000-8000-{1:012x}"
 class Bench:
     """A staged driver and a client that asks it, on one clock that `advance` moves."""
 
-    def __init__(self, library: Path, folder: Path, scenario: str, deadline: float) -> None:
+    def __init__(
+        self,
+        library: Path,
+        folder: Path,
+        scenario: str,
+        deadline: float,
+        *,
+        profiling: bool = True,
+    ) -> None:
         self.scenario = Scenario(library, folder, scenario, stepped=True)
         self.clock = ManualClock()
         self._started = self.clock.monotonic()
         self.client = NvmlClient(
             deadline=deadline,
             throughput_interval=0.05,
+            profiling=profiling,
             clock=self.clock.monotonic,
             environment={**os.environ, **self.scenario.environment},
         )

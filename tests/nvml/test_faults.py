@@ -218,11 +218,11 @@ def test_readings_follow_the_uuid_when_the_order_changes(stage: Stage) -> None:
 
 def test_codes_that_change_from_call_to_call_cost_only_their_metric(stage: Stage) -> None:
     bench = stage(
-        "gpu0.nvmlDeviceGetTemperature=UNKNOWN@2-3\ngpu0.nvmlDeviceGetUtilizationRates=3@2-4\n"
-        "gpu0.nvmlDeviceGetTemperature=NO_DATA@4-5\n"
+        "gpu0.nvmlDeviceGetClockInfo=UNKNOWN@2-3\ngpu0.nvmlDeviceGetUtilizationRates=3@2-4\n"
+        "gpu0.nvmlDeviceGetClockInfo=NO_DATA@4-5\n"
     )
     seen = [bench.tick().gpus[0] for _ in range(6)]
-    assert [("temperature_celsius" in g.values, "utilization_ratio" in g.values) for g in seen] == [
+    assert [("sm_clock_hertz" in g.values, "utilization_ratio" in g.values) for g in seen] == [
         (True, True),
         (False, False),
         (True, False),
@@ -230,8 +230,8 @@ def test_codes_that_change_from_call_to_call_cost_only_their_metric(stage: Stage
         (True, True),
         (True, True),
     ]
-    assert seen[1].unavailable["temperature_celsius"] == "Unknown Error"
-    assert bench.client.errors_total() == 4
+    assert seen[1].unavailable["sm_clock_hertz"] == "Unknown Error"
+    assert bench.client.errors_total() == 5
 
 
 def test_release_closes_the_child_and_resume_takes_a_new_driver(stage: Stage) -> None:
@@ -316,7 +316,8 @@ def test_what_the_library_prints_is_not_among_the_answers(stage: Stage) -> None:
 
 def test_pcie_throughput_that_never_returns_costs_only_itself(stage: Stage) -> None:
     bench = stage(
-        "gpus=2\ngpu*.pcie_counters=0\ngpu0.nvmlDeviceGetPcieThroughput=HANG@0\n", deadline=0.5
+        "gpus=2\ngpu*.gpm=0\ngpu*.pcie_counters=0\ngpu0.nvmlDeviceGetPcieThroughput=HANG@0\n",
+        deadline=0.5,
     )
     metric = "pcie_rx_bytes_per_second"
     tick = bench.until(lambda tick: "does not return" in tick.gpus[0].unavailable.get(metric, ""))

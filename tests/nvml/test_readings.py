@@ -26,6 +26,14 @@ gpu0.nvlink_rx_kbs=1000
 gpu0.nvlink_tx_kbs=2000
 gpu0.gen=4
 gpu0.width=8
+gpu0.mem_temp=70
+gpu0.sm_active=62
+gpu0.sm_occ=31
+gpu0.tensor=44
+gpu0.dram_bw=55
+gpu0.enc=3
+gpu0.dec=12
+gpu0.pcie_replay=4
 """
 
 
@@ -44,6 +52,14 @@ def test_every_reading_has_its_unit_and_is_a_declared_metric(stage: Stage) -> No
             "power_limit_watts": 700,
             "energy_joules_total": 1_000_000 + 2 * 432.5,  # the fake begins at a million
             "temperature_celsius": 61,
+            "memory_temperature_celsius": 70,
+            "sm_active_ratio": 0.62,
+            "sm_occupancy_ratio": 0.31,
+            "tensor_active_ratio": 0.44,
+            "dram_active_ratio": 0.55,
+            "encoder_ratio": 0.03,
+            "decoder_ratio": 0.12,
+            "pcie_replays_total": 4,
             "sm_clock_hertz": 1.755e9,
             "memory_clock_hertz": 2.619e9,
             "pcie_rx_bytes_per_second": 2e9,
@@ -135,7 +151,7 @@ def test_a_narrow_pcie_counter_wraps(stage: Stage) -> None:
 def test_without_a_usable_byte_counter_pcie_is_read_outside_the_tick(
     stage: Stage, counters: str
 ) -> None:
-    bench = stage(f"gpu0.{counters}\ngpu0.pcie_rx_kbs=2000000\ngpu0.pcie_tx_kbs=100\n")
+    bench = stage(f"gpu0.gpm=0\ngpu0.{counters}\ngpu0.pcie_rx_kbs=2000000\ngpu0.pcie_tx_kbs=100\n")
     tick = bench.until(lambda tick: "pcie_rx_bytes_per_second" in tick.gpus[0].values)
     assert tick.gpus[0].values["pcie_rx_bytes_per_second"] == 2e9
     assert tick.gpus[0].values["pcie_tx_bytes_per_second"] == 1e5
@@ -143,7 +159,7 @@ def test_without_a_usable_byte_counter_pcie_is_read_outside_the_tick(
 
 def test_throughput_above_the_link_is_dropped_and_counted(stage: Stage) -> None:
     bench = stage(
-        "gpu0.pcie_counters=0\ngpu0.max_gen=3\ngpu0.pcie_rx_kbs=17000000\ngpu0.pcie_tx_kbs=15000000\n"
+        "gpu0.gpm=0\ngpu0.pcie_counters=0\ngpu0.max_gen=3\ngpu0.pcie_rx_kbs=17000000\ngpu0.pcie_tx_kbs=15000000\n"
     )
     tick = bench.until(lambda tick: "pcie_tx_bytes_per_second" in tick.gpus[0].values)
     assert tick.gpus[0].values["pcie_tx_bytes_per_second"] == 1.5e10
