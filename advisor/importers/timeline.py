@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import pairwise
+from statistics import median_low
 
 from advisor.importers.reader import SECONDS
 from advisor.importers.recording import Recording, Track
@@ -43,11 +44,11 @@ def usual_step(tracks: Sequence[Track], told: float | None) -> float:
     medians: list[float] = []
     for track in tracks:
         times = sorted(set(track.times))
-        steps = sorted(b - a for a, b in pairwise(times))
+        steps = [b - a for a, b in pairwise(times)]
         if steps:
-            medians.append(steps[len(steps) // 2])
+            medians.append(median_low(steps))  # of two, the shorter: a gap is not filled
     if medians:
-        return sorted(medians)[len(medians) // 2]
+        return median_low(medians)
     lengths = [v for t in tracks if SECONDS in t.values for v in t.values[SECONDS].present()]
     return max(lengths, default=1.0)
 
