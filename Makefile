@@ -51,10 +51,14 @@ check-generated: $(STAMP)
 	  diff -u $f build/regen/$f || { echo '$f is not current: run make regen' >&2; exit 1; };) \
 	echo 'generated files current: $(words $(GENERATED))'
 
+bench: $(STAMP) ## the agent's cost beside its peers, in docs/benchmarks.md (40 minutes; QUICK=1: 3 minutes)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m bench $(if $(QUICK),--quick -o build/benchmarks.md,-o docs/benchmarks.md)
+
 clean: ## remove what was built; .venv stays
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis tests/fakenvml/build
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 include verify.mk
 
-.PHONY: help setup run test check fix regen check-generated clean
+.PHONY: help setup run test check fix regen check-generated bench clean

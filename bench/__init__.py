@@ -1,0 +1,1 @@
+"""What the agent costs beside its peers: `make bench`."""
