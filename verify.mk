@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-agent verify-alerts
+VERIFY := verify-servers verify-agent verify-alerts verify-staged
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -15,5 +15,11 @@ verify-alerts: $(STAMP)
 	mkdir -p build
 	$(BIN)/python -m tests.alerts.proof > build/alert-proof.md
 	cp build/alert-proof.md docs/alert-proof.md
+
+# Every staged server, and the mutation run: each rule's operator flipped must break one of them.
+verify-staged: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist load -m 'long or not long' --timeout 900 tests/staged
+	mkdir -p build
+	$(BIN)/python -m tests.staged.mutation | tee build/mutation.md
 
 .PHONY: verify $(VERIFY)

@@ -138,7 +138,15 @@ class Case:
 
     def hours(self, *states: State) -> float:
         """GPU-hours of all GPUs in any of the states."""
-        return sum(seconds for seconds, _ in self._windows(states)) / 3600
+        return sum(self._seconds.get(state, 0) for state in states) / 3600
+
+    @cached_property
+    def _seconds(self) -> Mapping[State, int]:
+        found: dict[State, int] = {}
+        for timeline in self._timelines():
+            for seconds, result in zip(timeline.frame.seconds, timeline.states, strict=True):
+                found[result.state] = found.get(result.state, 0) + seconds
+        return found
 
     def lost_hours(self, cause: Cause) -> float:
         """GPU-hours lost to a cause."""
@@ -165,6 +173,13 @@ class Case:
         return None if self.too_short or self.idle else look_back(self)
 
     @cached_property
+    def busy_sums(self) -> list[float]:
+        """The GPUs' shares of time with a kernel, added up in each bin of time."""
+        from advisor.sizing.load import busy_sums  # which reads cases
+
+        return busy_sums(self)
+
+    @cached_property
     def replays(self) -> tuple[Replay, ...]:
         """The look-back on smaller hardware."""
         from advisor.sizing.whatif import replays  # which reads cases
@@ -184,12 +199,6 @@ class Case:
 
     def _timelines(self) -> Iterator[GpuTimeline]:
         return iter(() if self.observations is None else self.observations.gpus.values())
-
-    def _windows(self, states: tuple[State, ...]) -> Iterator[tuple[int, GpuTimeline]]:
-        for timeline in self._timelines():
-            for seconds, result in zip(timeline.frame.seconds, timeline.states, strict=True):
-                if result.state in states:
-                    yield seconds, timeline
 
 
 def _catalogued(gpu: GpuInfo) -> Gpu | None:

@@ -82,8 +82,13 @@ def _amount(rule: Rule, value: float) -> Amount | Message:
             return say("yes") if value >= 1.0 else say("no")
         case "ratio":
             amount = Amount(value, "times")
-            if rule.quantity == "power_feed_ratio":
-                return say("{have} the sum of the cards' power limits", have=amount)
+            match rule.quantity:
+                case "power_feed_ratio":
+                    return say("{have} the sum of the cards' power limits", have=amount)
+                case "pcie_link_ratio":
+                    return say("{have} the best that the card has", have=amount)
+                case "ram_per_vram_ratio":
+                    return say("{have} the GPUs' memory", have=amount)
             return amount
         case unit:
             return Amount(value, unit or "count")

@@ -9,7 +9,7 @@ from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
 from advisor.message import Amount, Message, say
 from advisor.sizing import documented, series, well_used
 from advisor.sizing.case import FEEDING, Case
-from advisor.sizing.load import LookBack, busy_sums
+from advisor.sizing.load import LookBack
 from advisor.sizing.opinion import Opinion, settle
 from advisor.sizing.packing import cards_for
 from advisor.sizing.whatif import fewest
@@ -101,7 +101,7 @@ class _Need:
 def _need(case: Case) -> _Need | None:
     """The fewest of the same cards that would have served, where engines tell what they need."""
     past = case.past
-    if past is None or not past.serves or not busy_sums(case):
+    if past is None or not past.serves or not case.busy_sums:
         return None
     if len({card.name for card in case.cards}) > 1:
         return None
@@ -113,7 +113,7 @@ def _evidence(case: Case, past: LookBack, gpus: int) -> tuple[Evidence, ...]:
     limits = case.thresholds
     sizes = [job.vram_bytes for job in past.jobs if job.vram_bytes is not None]
     card = min((c.memory_bytes or 0.0 for c in case.cards), default=0.0)
-    told = series.percentile(busy_sums(case), limits.number("statistic", "compute"))
+    told = series.percentile(case.busy_sums, limits.number("statistic", "compute"))
     shown = [
         Evidence(
             "gpu.utilization_ratio", "P99.5 of the sum over GPUs", round(told, 3), len(case.cards)

@@ -190,7 +190,7 @@ def _told_by_engine(jobs: Sequence[JobDemand]) -> bool:
 def _memory(case: Case, job: JobDemand) -> dict[int, float]:
     """Bytes that a job needed in each bin in which one of its GPUs was seen at it.
 
-    Weights with what the cache held; where only the allocator's peak is known, that.
+    Weights with what the cache held then; where that was not seen, the job's peak.
     """
     assert case.observations is not None
     assert job.vram_bytes is not None
@@ -202,10 +202,10 @@ def _memory(case: Case, job: JobDemand) -> dict[int, float]:
         spans = [(s.start, s.end) for s in timeline.segments if s.phase is job.phase]
         for start in timeline.frame.start:
             if any(a <= start < b for a, b in spans):
-                known = job.weights_bytes
-                found[start - start % STEP] = job.vram_bytes if known is None else known
+                found[start - start % STEP] = job.vram_bytes
     if job.weights_bytes is None:
         return found
+    told: dict[int, float] = {}
     for frame in case.frames("engine"):
         pool = frame.columns.get("kv_cache_bytes")
         usage = frame.columns.get("kv_cache_usage_ratio_max")
@@ -220,8 +220,8 @@ def _memory(case: Case, job: JobDemand) -> dict[int, float]:
             )
             at = start - start % STEP
             if mine and share is not None and size is not None and at in found:
-                found[at] = max(found[at], job.weights_bytes + share * size)
-    return found
+                told[at] = max(told.get(at, 0.0), job.weights_bytes + share * size)
+    return found | told
 
 
 def _tokens_per_second(case: Case) -> float | None:

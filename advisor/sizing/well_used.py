@@ -10,7 +10,6 @@ from advisor.finding import Basis, Evidence, Verdict
 from advisor.message import Amount, say
 from advisor.sizing import series
 from advisor.sizing.case import Case
-from advisor.sizing.load import busy_sums
 from advisor.sizing.opinion import Opinion
 
 # Engines that serve one or a few at a time, by what they call themselves.
@@ -23,7 +22,7 @@ def queue(case: Case) -> Opinion | None:
     None where nothing waited, or where the GPUs had time to spare.
     """
     limits = case.thresholds
-    sums = busy_sums(case)
+    sums = case.busy_sums
     waiting = [v for f in case.frames("engine") for v in series.known(f, "requests_waiting")]
     if not sums or not waiting:
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from advisor.assessment import Work
 from advisor.catalogue import find_model
 from advisor.finding import WhatIf
 from advisor.message import Amount, Message, say
@@ -154,6 +155,17 @@ def _ranks(model: str | None, most: int) -> Sequence[int]:
 
     found = None if model is None else find_model(model)
     return [1] if found is None else tensor_parallel_counts(found, most)
+
+
+def work(case: Case) -> tuple[Work, ...]:
+    """What the work took, window by window, in the cards that are there; empty where its need is
+    not known."""
+    past, cards = case.past, case.cards
+    sizes = [card.memory_bytes for card in cards if card.memory_bytes is not None]
+    if past is None or not sizes or len({card.name for card in cards}) > 1:
+        return ()
+    one = Option(cards[0].model, cards[0].name, 1, min(sizes))
+    return tuple(Work(m.start, _load(m, one, past), sum(m.memory)) for m in past.moments)
 
 
 def fewest(case: Case) -> int | None:

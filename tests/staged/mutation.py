@@ -1,0 +1,75 @@
+"""The mutation run: each documented rule that is checked gets its operator flipped.
+
+A rule whose flipping no staged server notices is not tested. `python -m tests.staged.mutation`
+prints the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from advisor.profiles import Profiles, Rule, Status
+from advisor.sizing import judge
+from advisor.sizing.case import Case
+from tests.staged import staging
+
+KEPT = ("past", "replays", "busy_sums", "_seconds")
+FLIPPED = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
+
+
+def rules() -> list[Rule]:
+    """The rules that have an operator and may speak."""
+    spoken = (Status.ACTIVE, Status.ADVICE)
+    return [r for r in Profiles.load().rules if r.operator is not None and r.status in spoken]
+
+
+def broken_by(rule: Rule) -> str | None:
+    """The first staged server whose expectations fail with the rule flipped, None where none."""
+    assert rule.operator is not None
+    wrong = replace(rule, operator=FLIPPED[rule.operator])
+    profiles = Profiles(tuple(wrong if r.id == rule.id else r for r in Profiles.load().rules))
+    for name in _likely_first(rule):
+        findings = judge(with_profiles(staging.case(name), profiles))
+        if any(row.against(findings) for row in staging.load(name).expected):
+            return name
+    return None
+
+
+def with_profiles(case: Case, profiles: Profiles) -> Case:
+    """The same server held against other rules; what was learned of it is kept."""
+    other = replace(case, profiles=profiles)
+    other.__dict__.update({k: v for k, v in case.__dict__.items() if k in KEPT})
+    return other
+
+
+def _likely_first(rule: Rule) -> Iterator[str]:
+    """Staged servers that name the rule, then all others."""
+    naming = [
+        name
+        for name in staging.names()
+        if any(rule.id in (row.rule, *row.also) for row in staging.load(name).expected)
+    ]
+    yield from naming
+    yield from (name for name in staging.names() if name not in naming)
+
+
+def main() -> int:
+    """Prints the table; 1 where a flipped rule breaks nothing."""
+    survivors = 0
+    print("| rule | status | quantity | operator | flipped | breaks |")
+    print("|---|---|---|---|---|---|")
+    for rule in rules():
+        name = broken_by(rule)
+        survivors += name is None
+        assert rule.operator is not None
+        print(
+            f"| {rule.id} | {rule.status.value} | {rule.quantity} | {rule.operator} |"
+            f" {FLIPPED[rule.operator]} | {name or 'NOTHING'} |",
+            flush=True,
+        )
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
