@@ -16,6 +16,7 @@ from advisor.phase import Phase, Segment
 from advisor.rulebook import Rulebook
 from advisor.sizing import judge
 from advisor.sizing.case import QUIET, Case
+from advisor.sizing.whatif import work
 from telemetry.inventory import Inventory
 
 
@@ -37,6 +38,7 @@ def assess(
         return Assessment(host, inventory, nothing, nothing, (), (), (), findings)
     observations = observe(history, host, sized)
     judged = _of_today(history, observations)
+    case = case_of(judged, rulebook)
     return Assessment(
         host=host,
         inventory=observations.inventory,
@@ -45,8 +47,9 @@ def assess(
         hours=gpu_hours(observations, told),
         owners=owner_hours(observations, told),
         segments=tuple(s for t in observations.gpus.values() for s in t.segments),
-        findings=judge(case_of(judged, rulebook)),
+        findings=judge(case),
         observations=observations,
+        work=work(case),
     )
 
 

@@ -74,11 +74,23 @@ class Observations:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """What all work of a server took in one stretch of 5 minutes.
+
+    `cards` is in full GPUs of the kind that is there; None of either is not known.
+    """
+
+    start: int
+    cards: float | None
+    memory_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Assessment:
     """The answer for one server.
 
     `observations` are what it rests on, over the sized period; None where only the inventory is
-    known.
+    known. `work` is what sizing saw of the work, empty where its need is not known.
     """
 
     host: str
@@ -90,3 +102,4 @@ class Assessment:
     segments: tuple[Segment, ...]
     findings: tuple[Finding, ...]
     observations: Observations | None = None
+    work: tuple[Work, ...] = ()

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from advisor.message import say
+from advisor.report.charts import Charts
 from advisor.report.language import Language
 from advisor.report.report import Report, Server
 from advisor.report.section import Sections
@@ -62,6 +63,7 @@ class _Book:
         self._language = language
         self._sections = Sections.find()
         self._env = environment(language)
+        charts = Charts(language)
         folder = resources.files("advisor.report")
         style = "".join(
             folder.joinpath(name).read_text("utf-8") for name in ("palette.css", "style.css")
@@ -69,6 +71,8 @@ class _Book:
         self._env.globals.update(
             link=link,
             index=index,
+            demand_chart=charts.demand,
+            starvation_chart=charts.starvation,
             style=Markup(style),  # ours, and no place for text from elsewhere
             version=report.version,
             made=report.made,
