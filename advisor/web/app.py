@@ -45,15 +45,16 @@ def application(
     findings: FindingsOf | None = None,
     reports: Path | None = None,
     snoozes: Snoozes | None = None,
+    wall: Callable[[], float] = time.time,
 ) -> Starlette:
     """The page over a source, to be served by any ASGI server.
 
     `language` is told where a visitor's browser asks for none of ours; `token` is what visitors
     must give; `loopback` says that only this machine can reach it. `reports` is the folder that
-    past reports are read from.
+    past reports are read from, `snoozes` tells whose delivery is held back.
     """
-    page = _Page(source, language, findings, reports, snoozes)
-    return Starlette(
+    page = _Page(source, language, findings, reports, Live(source, snoozes, wall))
+    app = Starlette(
         routes=[
             Route("/", page.index),
             Route("/api/now", page.now),
@@ -70,6 +71,8 @@ def application(
             Middleware(GZipMiddleware, minimum_size=2000, compresslevel=5),
         ],
     )
+    app.router.redirect_slashes = False
+    return app
 
 
 class _Page:
@@ -79,10 +82,10 @@ class _Page:
         language: str,
         findings: FindingsOf | None,
         reports: Path | None,
-        snoozes: Snoozes | None,
+        live: Live,
     ) -> None:
         self._source = source
-        self._live = Live(source, snoozes)
+        self._live = live
         self._language = language
         self._languages = {code: Language.load(code) for code in LANGUAGES}
         self._findings = findings
