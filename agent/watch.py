@@ -182,7 +182,9 @@ class Watch:
         infos = {g.uuid: g for g in self.inventory.gpus} if self.inventory is not None else {}
         for uuid, row in gpus.items():
             covered = row.values.get("covered_seconds", 0.0)
-            row.values["lost_ratio"] = 0.0 if covered else 1.0
+            silent = "error" in row.texts or not covered  # a slow driver is not a lost card
+            lost = max(0.0, 1.0 - covered / window.seconds) if silent else 0.0
+            row.values["lost_ratio"] = lost
             if not covered:
                 continue
             link = _link_ratio(row.values, infos.get(uuid))
