@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import select
 import signal
 import socket
@@ -19,7 +20,7 @@ from agent.launch import Launch, receive
 from agent.notify import Notifier
 from agent.rulebook import Rulebook
 from telemetry.clock import SystemClock
-from telemetry.store import Store
+from telemetry.store import Store, StoreUnwritable
 
 if TYPE_CHECKING:
     from agent.config import Settings
@@ -91,13 +92,18 @@ def serve(launch: Launch) -> int:
     alerts = settings.alerts
     book = Rulebook.load(alerts.rules) if alerts.enabled else None
     source, host = _source(launch, clock)
+    path = Path(settings.store.path)
+    store: Store | None = None
     try:
-        store = Store(settings.store.path)
+        store = Store(path, mend_at=clock.wall())
+    except StoreUnwritable as error:
+        # A full or failing disk: sampling and alerts go on, the store is tried again.
+        logging.getLogger(__name__).error("%s", error)
     except BaseException:
         source.close()
         raise
-    keeper = Keeper(store, host, memory_windows=settings.store.memory_windows)
-    shipper = None if settings.influx.url is None else _shipper(settings, keeper, clock)
+    keeper = Keeper(store, host, memory_windows=settings.store.memory_windows, path=path)
+    shipper = None if settings.influx.url is None else _shipper(settings, clock)
     expected = settings.gpu.expected
     alarm = None if book is None else Alarm(book, host, expected_gpus=expected)
     daemon = Daemon(
@@ -132,7 +138,7 @@ def _source(launch: Launch, clock: SystemClock) -> tuple[Source, str]:
     return MachineSource(launch.settings, host), host
 
 
-def _shipper(settings: Settings, keeper: Keeper, clock: SystemClock) -> Shipper:
+def _shipper(settings: Settings, clock: SystemClock) -> Shipper:
     """The shipper to InfluxDB; what it needs is imported only here."""
     try:
         from agent.influx import Influx
@@ -142,7 +148,7 @@ def _shipper(settings: Settings, keeper: Keeper, clock: SystemClock) -> Shipper:
             " install talla with its dependencies"
         ) from None
     from agent.quarantine import Quarantine
-    from agent.shipper import Shipper, Waits
+    from agent.shipper import Backlog, Shipper, Waits
     from agent.state_texts import StateTexts
 
     influx = settings.influx
@@ -153,9 +159,11 @@ def _shipper(settings: Settings, keeper: Keeper, clock: SystemClock) -> Shipper:
         Influx(influx, StateTexts()),
         Quarantine(folder, influx.quarantine_bytes),
         clock,
-        position=keeper.position(),
         batch_lines=influx.batch_lines,
         waits=Waits(influx.retry_seconds, influx.max_retry_seconds),
+        backlog=Backlog(
+            influx.backlog_hours, influx.backlog_bytes, influx.catch_up_lines_per_second
+        ),
     )
 
 

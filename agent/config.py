@@ -71,6 +71,20 @@ class StoreSettings:
     keep_5m_days: Annotated[
         float, Ge(1), Le(3650), doc("how long 5-minute windows are kept, in days")
     ] = 400.0
+    keep_process_days: Annotated[
+        float,
+        Ge(1),
+        Le(3650),
+        doc(
+            "how long the rows of single processes are kept, in days; then a day is one row an"
+            " owner"
+        ),
+    ] = 35.0
+    max_bytes: Annotated[
+        int,
+        Ge(20_000_000),
+        doc("what the store may take; beyond it the oldest 10-second windows go first"),
+    ] = 1_000_000_000
     memory_windows: Annotated[
         int,
         Ge(10),
@@ -95,6 +109,13 @@ class GpuSettings:
         Le(60),
         doc("a call that takes longer counts as hung: its process is replaced"),
     ] = 5.0
+    profiling: Annotated[
+        bool,
+        doc(
+            "false: SM, tensor and memory activity (GPM, Hopper and later) is not read; switch it"
+            " off while Nsight or another profiler needs the counters"
+        ),
+    ] = True
     expected: Annotated[
         int | None,
         Ge(0),
@@ -109,13 +130,6 @@ class AlertSettings:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _REFUSE_UNKNOWN
 
-    profiling: Annotated[
-        bool,
-        doc(
-            "false: SM, tensor and memory activity (GPM, Hopper and later) is not read; switch it"
-            " off while Nsight or another profiler needs the counters"
-        ),
-    ] = True
     enabled: Annotated[bool, doc("false: no rule is judged")] = True
     rules: Annotated[
         str,
@@ -139,6 +153,13 @@ class InfluxSettings:
         ),
         Example("https://influx.example.org:8086"),
     ] = None
+    api: Annotated[
+        Literal["v2", "v1"],
+        doc(
+            "v2: /api/v2/write (InfluxDB 1.8, 2.x, 3.x, VictoriaMetrics); v1: /write, for 1.7 and"
+            " older, with bucket = database or database/retention policy"
+        ),
+    ] = "v2"
     org: Annotated[str, doc("organisation; InfluxDB 1.8 and VictoriaMetrics ignore it")] = "-"
     bucket: Annotated[
         str, Len(1), doc("bucket of the 10-second windows, events and inventory; 1.8: database/rp")
@@ -161,7 +182,7 @@ class InfluxSettings:
     username: Annotated[
         str | None,
         Len(1),
-        doc("user of InfluxDB 1.8; the token file then holds the password"),
+        doc("user of InfluxDB 1.x; the token file then holds the password"),
         Example("talla"),
     ] = None
     ca_file: Annotated[
@@ -186,6 +207,24 @@ class InfluxSettings:
         Le(86_400),
         doc("longest wait after a failure, and the wait after a refused token"),
     ] = 120.0
+    backlog_hours: Annotated[
+        float,
+        Ge(1),
+        doc(
+            "windows that could not be shipped for so long stay in the store alone (10-second ones"
+            " no longer than keep_10s_hours); how many is told"
+        ),
+    ] = 720.0
+    backlog_bytes: Annotated[
+        int,
+        Ge(1_000_000),
+        doc("what may wait to be shipped, about, in bytes of line protocol; the oldest is left"),
+    ] = 1_000_000_000
+    catch_up_lines_per_second: Annotated[
+        float,
+        Ge(10),
+        doc("how fast a backlog is shipped at most; fresh windows go first"),
+    ] = 2_000.0
     quarantine: Annotated[
         str | None,
         Len(1),

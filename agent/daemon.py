@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from agent.alarm import MEMORY, Alarm
 from agent.config import Settings
-from agent.keeper import Keeper
+from agent.keeper import Keeper, Retention
 from agent.notify import Notifier
 from agent.shipper import Shipper
 from agent.source import Source
@@ -69,6 +69,10 @@ class Daemon:
         self._inventory_kept: dict[str, object] | None = None
         self._known: Inventory | None = None
         self._tick_seconds: float | None = None
+        store = settings.store
+        self._retention = Retention(
+            store.keep_10s_hours, store.keep_5m_days, store.keep_process_days, store.max_bytes
+        )
         self._fault: str | None = None
         self._memory_bytes: float | None = None
         self._cpu_total = 0.0
@@ -143,6 +147,9 @@ class Daemon:
         if self._shipper is not None:
             self._events += [self._ours(event) for event in self._shipper.notices()]
             self._keeper.move(self._shipper.position)
+            damage = self._shipper.damage()
+            if damage is not None:
+                self._keeper.distrust(damage)
         if windows or self._events:
             inventory = self._inventory(started) if windows else None
             memories = self._alert(windows)
@@ -151,12 +158,7 @@ class Daemon:
             if kept and self._shipper is not None:
                 self._shipper.wake()
         if windows:
-            self._keeper.prune(
-                self._clock.wall(),
-                started,
-                keep_10s_hours=self._settings.store.keep_10s_hours,
-                keep_5m_days=self._settings.store.keep_5m_days,
-            )
+            self._keeper.prune(self._clock.wall(), started, self._retention)
         if self._fresh.get("host") == started or self._fresh.get("gpu") == started:
             if self._ticks == 1:
                 self._notifier.ready()

@@ -12,9 +12,13 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """At least one of them is bad, in the server's words; the server may have kept the others."""
+    """At least one of them is bad, in the server's words; the server may have kept the others.
+
+    `lines` are the bad ones, where it is certain which, and that the server kept the others.
+    """
 
     reason: str
+    lines: tuple[bytes, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
-"""Writes to InfluxDB through influxdb-client, the only module that imports it.
+"""Writes to InfluxDB: what becomes of lines there, whichever of its write paths is used.
 
-It is imported only where shipping is configured: it costs some 30 MiB. The client's own batching
-mode loses data without a word, so it is used in synchronous mode, with lines made before, and
-what became of them is told as a `Delivery`.
+The paths are `influx_v2.py` (influxdb-client) and `influx_v1.py`.
 """
 
 from __future__ import annotations
@@ -22,20 +20,20 @@ from urllib3.exceptions import TimeoutError as NoAnswer
 
 from agent.config import InfluxSettings
 from agent.delivery import Accepted, Delivery, Rejected, Retry, Split, Unauthorised
-from agent.hidden import hidden
+from agent.influx_path import NotReady, Refused, WritePath
 from agent.line_protocol import event_line, inventory_line, window_lines
 from telemetry.event import Event
 from telemetry.window import Key, Window
-
-with hidden("numpy"):  # its Point would load it, and the agent has no use for either
-    from influxdb_client.client.influxdb_client import InfluxDBClient
-    from influxdb_client.client.write_api import SYNCHRONOUS
-    from influxdb_client.rest import ApiException
 
 CREDENTIAL = "influx-token"
 """The name of the systemd credential that holds the token."""
 
 _LONGEST_RETRY_AFTER = 3600.0
+_DROPPED = re.compile(r"partial write: .* dropped=(\d+)")
+_CONFLICT = re.compile(
+    r'field type conflict: input field "(?P<field>[^"]+)" on measurement "(?P<measurement>[^"]+)"'
+)
+_TOO_OLD = re.compile(r"points beyond retention policy")
 _BAD_POINT = re.compile(r"field type conflict|partial write|unable to parse", re.IGNORECASE)
 
 _Texts = Mapping[Key, Mapping[str, str]]
@@ -53,7 +51,7 @@ class Influx:
         self._settings = settings
         self._url = settings.url
         self._texts = texts
-        self._client: InfluxDBClient | None = None
+        self._path: WritePath | None = None
 
     def bucket(self, tier: int) -> str:
         """The bucket of a tier's windows."""
@@ -79,13 +77,12 @@ class Influx:
     def send(self, bucket: str, lines: Sequence[bytes]) -> Delivery:
         """Writes lines to a bucket. Raises nothing."""
         try:
-            if self._client is None:
-                self._client = self._connect()
-            with self._client.write_api(write_options=SYNCHRONOUS) as api:
-                api.write(bucket, self._settings.org, b"\n".join(lines), write_precision="ns")
-        except ApiException as error:
-            answer = self._answer(error, bucket)
-        except _NotReady as error:
+            if self._path is None:
+                self._path = self._connect()
+            self._path.write(bucket, b"\n".join(lines))
+        except Refused as error:
+            answer = self._answer(error, bucket, lines)
+        except NotReady as error:
             answer = Unauthorised(str(error))
         except NewConnectionError as error:
             answer = Retry(f"{self._url} cannot be reached: {_last(str(error))}")
@@ -101,42 +98,41 @@ class Influx:
 
     def close(self) -> None:
         """Lets go of the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()  # type: ignore[no-untyped-call]
+        path, self._path = self._path, None
+        if path is not None:
+            path.close()
 
-    def _connect(self) -> InfluxDBClient:
+    def _connect(self) -> WritePath:
         settings = self._settings
         ca_file = settings.ca_file
         if ca_file is not None:
             try:
                 ssl.create_default_context(cafile=ca_file)
             except OSError as error:  # ssl.SSLError is one
-                raise _NotReady(
+                raise NotReady(
                     f"{ca_file}: cannot be used as certificates ({error.strerror or error});"
                     " check [influx] ca_file"
                 ) from None
-        return InfluxDBClient(
-            url=self._url,
-            token=read_token(settings, os.environ),
-            org=settings.org,
-            timeout=int(settings.timeout_seconds * 1000),
-            enable_gzip=True,
-            ssl_ca_cert=ca_file,
-        )
+        token = read_token(settings, os.environ)
+        if settings.api == "v1":
+            from agent.influx_v1 import V1Path
 
-    def _answer(self, error: ApiException, bucket: str) -> Delivery:
-        status = int(error.status or 0)
-        words = _server_words(error)
-        headers: Mapping[str, str] = error.headers or {}
+            return V1Path(self._url, settings, token)
+        from agent.influx_v2 import V2Path
+
+        return V2Path(self._url, settings, token)
+
+    def _answer(self, error: Refused, bucket: str, lines: Sequence[bytes]) -> Delivery:
+        status, headers = error.status, error.headers
+        words = _server_words(error.body)
         match status:
             case 0:
                 return Unauthorised(
-                    f"{self._url}: its certificate is not trusted ({_last(str(error.reason))});"
+                    f"{self._url}: its certificate is not trusted ({_last(error.body)});"
                     " name the authority that signed it in [influx] ca_file"
                 )
             case 400 | 422:
-                return Rejected(words)
+                return Rejected(words, dropped_lines(words, lines))
             case 401 | 403:
                 return Unauthorised(
                     f"{self._url} refuses the token ({status}: {words}); check {self._told_token()}"
@@ -166,10 +162,6 @@ class Influx:
         return f"[influx] token_file or the credential {CREDENTIAL}"
 
 
-class _NotReady(Exception):
-    """A file that is needed cannot be used; the message says which."""
-
-
 def read_token(settings: InfluxSettings, environment: Mapping[str, str]) -> str:
     """The token, from its file or systemd's credential; empty where neither is configured.
 
@@ -182,13 +174,13 @@ def read_token(settings: InfluxSettings, environment: Mapping[str, str]) -> str:
     try:
         text = path.read_text("ascii").strip()
     except OSError as error:
-        raise _NotReady(
+        raise NotReady(
             f"{path}: the token cannot be read ({error.strerror}); check [influx] token_file"
         ) from None
     except UnicodeDecodeError:
         text = ""
     if not text or not text.isprintable():
-        raise _NotReady(f"{path}: holds no token (one line of plain characters is expected)")
+        raise NotReady(f"{path}: holds no token (one line of plain characters is expected)")
     return text if settings.username is None else f"{settings.username}:{text}"
 
 
@@ -201,9 +193,31 @@ def _token_path(settings: InfluxSettings, environment: Mapping[str, str]) -> Pat
     return None
 
 
-def _server_words(error: ApiException) -> str:
+def dropped_lines(words: str, lines: Sequence[bytes]) -> tuple[bytes, ...] | None:
+    """The lines that the server dropped, where its words tell which; it has kept the others.
+
+    InfluxDB says how many points it dropped of a partial write, and why: a field of another type,
+    or an age beyond the retention. None where the lines that this fits are not as many. Words:
+    tsdb/store and coordinator/points_writer of https://github.com/influxdata/influxdb.
+    """
+    count = _DROPPED.search(words)
+    if count is None:
+        return None
+    number = int(count[1])
+    conflict = _CONFLICT.search(words)
+    if conflict is not None:
+        field, measurement = (conflict[n].encode() for n in ("field", "measurement"))
+        head, mark = measurement + b",", re.compile(b"[ ,]" + re.escape(field) + b"=")
+        found = [line for line in lines if line.startswith(head) and mark.search(line)]
+    elif _TOO_OLD.search(words):
+        found = sorted(lines, key=lambda line: int(line.rpartition(b" ")[2]))[:number]
+    else:
+        return None
+    return tuple(found) if len(found) == number else None
+
+
+def _server_words(body: str) -> str:
     """What the server said, without the JSON around it."""
-    body = str(error.body or error.reason or "")
     try:
         document = json.loads(body)
     except ValueError:
@@ -239,4 +253,4 @@ def _after(headers: Mapping[str, str]) -> float | None:
     return min(max(0.0, seconds), _LONGEST_RETRY_AFTER) if seconds == seconds else None
 
 
-__all__ = ["CREDENTIAL", "Influx", "read_token"]
+__all__ = ["CREDENTIAL", "Influx", "dropped_lines", "read_token"]

@@ -13,22 +13,28 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from agent.delivery import Accepted, Delivery, Rejected, Retry, Split, Unauthorised
+from agent.position import Position, read_position
 from agent.quarantine import Quarantine
 from telemetry.clock import Clock
 from telemetry.event import Event, Severity
 from telemetry.store import StoreError, StoreReader
+from telemetry.store_schema import is_damage
 from telemetry.window import Window
 
 _LOG = logging.getLogger(__name__)
 
 _WINDOWS_AT_ONCE = 64
 _IDLE_SECONDS = 30.0  # the daemon wakes us when there is more
-_MORE_SECONDS = 0.02  # between batches of a backlog: another thread's turn
+_MORE_SECONDS = 0.02  # between batches: another thread's turn
+_BEHIND_WINDOWS = 2 * _WINDOWS_AT_ONCE  # from here on fresh windows overtake those that wait
+_FRESH_WINDOWS = 8
+_BOUND_EVERY = 60.0
+_FIRST_WINDOW_BYTES = 10_000.0  # of lines, until some were made
 
 
 class Destination(Protocol):
@@ -53,20 +59,21 @@ class Destination(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """How far shipping came: the last window, event and inventory that arrived."""
-
-    windows: int = 0
-    events: int = 0
-    inventories: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Waits:
     """Seconds to wait after a failure: the first wait, and the longest."""
 
     first: float = 2.0
     longest: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What may wait to be shipped (hours, and about so many bytes of lines), and how many lines
+    of it are sent in a second at most."""
+
+    hours: float = 720.0
+    bytes: int = 1_000_000_000
+    lines_per_second: float = 2_000.0
 
 
 _Item = tuple[Position, str, list[bytes]]
@@ -83,9 +90,10 @@ class Shipper:
         quarantine: Quarantine,
         clock: Clock,
         *,
-        position: Position,
+        position: Position | None = None,
         batch_lines: int,
         waits: Waits,
+        backlog: Backlog = Backlog(),
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._path = store
@@ -94,6 +102,9 @@ class Shipper:
         self._clock = clock
         self._batch_lines = batch_lines
         self._waits = waits
+        self._backlog = backlog
+        self._bounded_at: float | None = None
+        self._window_bytes = _FIRST_WINDOW_BYTES
         self._jitter = jitter
         self._reader: StoreReader | None = None
         self._failures = 0
@@ -102,8 +113,11 @@ class Shipper:
         self._thread: threading.Thread | None = None
         self._notices: deque[Event] = deque(maxlen=100)
         self.position = position
+        """How far shipping came; None until the store was looked into."""
         self.rejected_lines_total = 0
+        self.dropped_windows_total = 0
         self.backlog_windows = 0
+        self._damage: str | None = None
         self.trouble: str | None = None
         """Why nothing is shipped at the moment, None while all is well."""
 
@@ -132,6 +146,11 @@ class Shipper:
             found.append(self._notices.popleft())
         return found
 
+    def damage(self) -> str | None:
+        """Why the store is known to be damaged, once each time that reading finds it so."""
+        found, self._damage = self._damage, None
+        return found
+
     # The thread's side
 
     def _run(self) -> None:
@@ -155,9 +174,12 @@ class Shipper:
 
     def step(self) -> float:
         """Sends one batch; returns the seconds to wait before the next."""
+        started = self._clock.monotonic()
         try:
             items = self._batch()
         except (StoreError, sqlite3.Error) as error:
+            if is_damage(error):
+                self._damage = f"{self._path}: is damaged ({error})"
             self._let_go()
             return self._failed(Retry(f"the store cannot be read: {error}"))
         if not items:
@@ -175,35 +197,109 @@ class Shipper:
                 self._keep(refused)
             except OSError as error:
                 return self._failed(Retry(f"refused lines cannot be kept: {error}"))
-        self.position = items[-1][0]
+        before, self.position = self.position, items[-1][0]
         self._went_well()
-        return _MORE_SECONDS
+        if before is None or self.position.windows == before.windows or not self.position.live:
+            return _MORE_SECONDS
+        # A backlog: no faster than it may be.
+        least = sum(len(lines) for _, _, lines in items) / self._backlog.lines_per_second
+        return max(_MORE_SECONDS, least - (self._clock.monotonic() - started))
 
-    def _batch(self) -> list[_Item]:
-        """What comes next, up to `batch_lines` lines, a window always whole."""
+    def _open(self) -> StoreReader:
+        """The store, with the position that it keeps where it is another than before."""
+        if self._reader is not None and not self._reader.in_place():
+            self._let_go()
         if self._reader is None:
             self._reader = StoreReader(self._path)
+            if self.position is None:
+                self.position = read_position(self._reader)
+            elif self.position.store != self._reader.identity():
+                if self.position.store:
+                    self.position = read_position(self._reader)
+                else:
+                    self.position = replace(self.position, store=self._reader.identity())
+        return self._reader
+
+    def _batch(self) -> list[_Item]:
+        """What comes next, up to `batch_lines` lines, a window always whole.
+
+        Far behind, the newest windows go first, and those that wait fill the time between.
+        """
+        reader = self._open()
+        assert self.position is not None
+        newest = reader.last_window_id()
+        at = self._placed(reader, self.position, newest)
+        self.position = at
         items: list[_Item] = []
         count = 0
-        at = self.position
-        windows = self._reader.windows_after(at.windows, _WINDOWS_AT_ONCE)
-        events = self._reader.events(after_id=at.events)[:_WINDOWS_AT_ONCE]
-        inventories = self._reader.inventories_after(at.inventories, 8)
-        self.backlog_windows = self._reader.last_window_id() - at.windows
+        events = reader.events(after_id=at.events, limit=_WINDOWS_AT_ONCE)
+        inventories = reader.inventories_after(at.inventories, 8)
+        fresh = 0 < at.live < newest
+        if fresh:
+            windows = reader.windows_after(at.live, _WINDOWS_AT_ONCE)
+        else:
+            windows = reader.windows_after(
+                at.windows, _WINDOWS_AT_ONCE, through=at.live_from or None
+            )
+            if at.live and not windows:  # the last of those that waited went by retention
+                at = self.position = replace(at, windows=at.live, live_from=0, live=0)
+                return self._batch()
+        self.backlog_windows = max(0, newest - at.windows - (at.live - at.live_from))
         for row_id, time, host, document in inventories:
-            at = Position(at.windows, at.events, row_id)
+            at = replace(at, inventories=row_id)
             items.append((at, *self._destination.inventory(time, host, document)))
         for row_id, event in events:
-            at = Position(at.windows, row_id, at.inventories)
+            at = replace(at, events=row_id)
             items.append((at, *self._destination.event(event)))
+        made = size = 0
         for row_id, window in windows:
-            at = Position(row_id, at.events, at.inventories)
+            if fresh:
+                at = replace(at, live=row_id)
+            elif at.live and row_id >= at.live_from:
+                at = replace(at, windows=at.live, live_from=0, live=0)
+            else:
+                at = replace(at, windows=row_id)
             place, lines = self._destination.window(window)
             count += len(lines)
             if count > self._batch_lines and count > len(lines):
                 break
+            made, size = made + 1, size + sum(map(len, lines))
             items.append((at, place, lines))
+        if made:
+            self._window_bytes += 0.2 * (size / made - self._window_bytes)
         return items
+
+    def _placed(self, reader: StoreReader, at: Position, newest: int) -> Position:
+        """The position, with what waits too long left out and a place for fresh windows kept."""
+        if newest - (at.live or at.windows) <= _BEHIND_WINDOWS:
+            return at
+        now = self._clock.monotonic()
+        if self._bounded_at is None or now - self._bounded_at >= _BOUND_EVERY:
+            self._bounded_at = now
+            at = self._bounded(reader, at, newest)
+        # After another stop those that were ahead are sent again, with all that waited since.
+        first = max(at.windows, newest - _FRESH_WINDOWS)
+        return replace(at, live_from=first, live=first) if first > at.windows else at
+
+    def _bounded(self, reader: StoreReader, at: Position, newest: int) -> Position:
+        oldest = max(
+            at.windows, reader.first_since(self._clock.wall() - self._backlog.hours * 3600)
+        )
+        room = int(self._backlog.bytes / self._window_bytes)
+        surplus = reader.windows_between(oldest, newest) - room
+        if surplus > 0:
+            oldest = reader.position_after(oldest, surplus)
+        dropped = reader.windows_between(at.windows, oldest)
+        if not dropped:
+            return at
+        self.dropped_windows_total += dropped
+        text = (
+            f"{dropped} windows are not shipped, they waited too long or are too many"
+            f" ([influx] backlog_hours, backlog_bytes); they stay in the store"
+        )
+        _LOG.warning("%s", text)
+        self._notice("backlog_dropped", text, Severity.WARNING)
+        return replace(at, windows=oldest, live_from=0, live=0)
 
     def _deliver(
         self, place: str, lines: list[bytes], refused: list[tuple[bytes, str]]
@@ -214,6 +310,9 @@ class Shipper:
         answer = self._destination.send(place, lines)
         if not isinstance(answer, Rejected | Split):
             return answer
+        if isinstance(answer, Rejected) and answer.lines is not None:
+            refused.extend((line, answer.reason) for line in answer.lines)
+            return Accepted()
         if len(lines) == 1:
             refused.append((lines[0], answer.reason))
             return Accepted()
@@ -268,4 +367,4 @@ class Shipper:
             reader.close()
 
 
-__all__ = ["Destination", "Position", "Shipper", "Waits"]
+__all__ = ["Backlog", "Destination", "Shipper", "Waits"]

@@ -15,13 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from telemetry.event import Event, Severity
+from telemetry.event import Event
+from telemetry.store_events import insert_event, read_events
 from telemetry.store_lock import take_lock
 from telemetry.store_recovery import Recovered, recover, set_aside
 from telemetry.store_rows import OwnerDay, Rows
 from telemetry.store_schema import (
     IDENTITY,
     SCHEMA_VERSION,
+    StoreBusy,
     StoreDamaged,
     StoreError,
     StoreUnwritable,
@@ -129,6 +131,10 @@ class StoreReader:
         """How many windows lie after a position, up to another."""
         return self._rows.windows_between(position, through)
 
+    def position_after(self, position: int, count: int) -> int:
+        """Where one is `count` windows after a position."""
+        return self._rows.position_after(position, count)
+
     def first_since(self, time: float) -> int:
         """The position before the oldest window that ended after a time."""
         return self._rows.first_since(time)
@@ -142,33 +148,16 @@ class StoreReader:
         return self._rows.last_window_id()
 
     def events(
-        self, host: str | None = None, *, since: float = 0.0, until: float = 1e12, after_id: int = 0
+        self,
+        host: str | None = None,
+        *,
+        since: float = 0.0,
+        until: float = 1e12,
+        after_id: int = 0,
+        limit: int = -1,
     ) -> list[tuple[int, Event]]:
-        """Events in order of commit, with the position of each."""
-        rows = self._connection.execute(
-            "SELECT event_id, time, name, kind, text, severity, gpu_uuid, rule, raised, attributes,"
-            " sequence FROM event JOIN host USING (host_id) WHERE event_id > ? AND time >= ?"
-            " AND time < ? AND (? IS NULL OR name = ?) ORDER BY event_id",
-            (after_id, since, until, host, host),
-        )
-        return [
-            (
-                r[0],
-                Event(
-                    time=r[1],
-                    host=r[2],
-                    kind=r[3],
-                    text=r[4],
-                    severity=Severity(r[5]),
-                    gpu_uuid=r[6],
-                    rule=r[7],
-                    raised=None if r[8] is None else bool(r[8]),
-                    attributes=json.loads(r[9]),
-                    sequence=r[10],
-                ),
-            )
-            for r in rows
-        ]
+        """Events in order of commit, with the position of each; a negative limit is none."""
+        return read_events(self._connection, host, (since, until), after_id, limit)
 
     def inventory(self, host: str) -> dict[str, Any] | None:
         """The newest inventory of a host, as the JSON object of `telemetry.inventory`."""
@@ -211,24 +200,32 @@ class StoreReader:
 class Store(StoreReader):
     """The one writer of a store. It can also read."""
 
-    def __init__(self, path: str | Path, *, mend_at: float | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, mend_at: float | None = None, broken: str | None = None
+    ) -> None:
         """Opens or creates the store. Raises StoreError, leaving the file as it was.
 
         With `mend_at`, the wall time, a damaged file is set aside instead of refused, and a new
-        one begun with what could be read of it; `recovered` then says so.
+        one begun with what could be read of it; `recovered` then says so. `broken` says why it
+        is known to be damaged already.
         """
         self.path = Path(path)
         self.recovered: Recovered | None = None
         self._immutable = False
+        self._log: tuple[int, int] | None = None
         self._lock = take_lock(self.path)
         try:
             try:
+                if broken is not None and self.path.exists():
+                    raise StoreDamaged(broken)
                 self._connection = self._open()
             except StoreDamaged as error:
                 if mend_at is None:
                     raise
                 self._connection = self._mend(str(error), mend_at)
             self._file = _file(self.path)
+            with suppress(OSError):
+                self._log = _file(self.path.with_name(self.path.name + "-wal"))
         except BaseException:
             os.close(self._lock)
             raise
@@ -297,6 +294,15 @@ class Store(StoreReader):
         with suppress(OSError):
             os.close(self._lock)
 
+    def abandon(self) -> None:
+        """Lets go of a file that was removed or replaced, with the log that it left at the path:
+        it would be replayed into whatever lies there now."""
+        log = self.path.with_name(self.path.name + "-wal")
+        with suppress(OSError):
+            if _file(log) == self._log:
+                log.unlink()
+        self.close()
+
     def append(
         self,
         windows: Iterable[Window] = (),
@@ -318,7 +324,7 @@ class Store(StoreReader):
                 for window in windows:
                     self._rows.insert(window)
                 for event in events:
-                    self._insert_event(event)
+                    insert_event(self._connection, self._rows.host_id(event.host), event)
                 for time, host, document in inventories:
                     self._connection.execute(
                         "INSERT INTO inventory (host_id, time, document) VALUES (?, ?, ?)",
@@ -333,26 +339,6 @@ class Store(StoreReader):
         except sqlite3.Error as error:
             self._rows.forget()
             raise self._error(error, "cannot be written") from error
-
-    def _insert_event(self, event: Event) -> None:
-        host_id = self._rows.host_id(event.host)
-        self._connection.execute(
-            "INSERT INTO event (host_id, sequence, time, kind, severity, text, gpu_uuid, rule,"
-            " raised, attributes) SELECT ?, coalesce(max(sequence), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?"
-            " FROM event WHERE host_id = ?",
-            (
-                host_id,
-                event.time,
-                event.kind,
-                event.severity.value,
-                event.text,
-                event.gpu_uuid,
-                event.rule,
-                event.raised,
-                json.dumps(dict(event.attributes)),
-                host_id,
-            ),
-        )
 
     def move_cursor(self, name: str, position: int) -> None:
         """Sets a cursor's position, durably."""
@@ -398,6 +384,7 @@ __all__ = [
     "OwnerDay",
     "Recovered",
     "Store",
+    "StoreBusy",
     "StoreDamaged",
     "StoreError",
     "StoreReader",

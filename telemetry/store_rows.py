@@ -243,6 +243,13 @@ class Rows:
             ).fetchone()[0]
         )
 
+    def position_after(self, position: int, count: int) -> int:
+        row = self._connection.execute(
+            "SELECT window_id FROM window WHERE window_id > ? ORDER BY window_id LIMIT 1 OFFSET ?",
+            (position, max(0, count - 1)),
+        ).fetchone()
+        return self.last_window_id() if row is None else int(row[0])
+
     def first_since(self, time: float) -> int:
         row = self._connection.execute(
             "SELECT window_id FROM window WHERE start + seconds > ? ORDER BY window_id LIMIT 1",

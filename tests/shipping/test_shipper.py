@@ -9,8 +9,9 @@ import pytest
 from agent.config import InfluxSettings
 from agent.delivery import Accepted, Delivery
 from agent.influx import Influx
+from agent.position import Position
 from agent.quarantine import Quarantine
-from agent.shipper import Position, Shipper, Waits
+from agent.shipper import Shipper, Waits
 from agent.state_texts import StateTexts
 from telemetry.clock import ManualClock
 from telemetry.event import Event, Severity
@@ -59,6 +60,11 @@ def shipper(store: Store, settings: InfluxSettings, position: Position | None = 
     )
 
 
+def reached(sender: Shipper) -> Position:
+    assert sender.position is not None
+    return sender.position
+
+
 def ship(sender: Shipper, steps: int = 1000) -> list[float]:
     """Steps until nothing is left; the waits that were asked for on the way."""
     waits: list[float] = []
@@ -78,7 +84,7 @@ def test_both_tiers_arrive_field_by_field(
     there = arrived(influxdb, database)
     assert {key[2] for key in there} == {"10s", "5m"}
     assert there == stored(store.path)
-    assert sender.position.windows == store.last_window_id()
+    assert reached(sender).windows == store.last_window_id()
     assert sender.backlog_windows == 0
     # Shipped from the beginning once more, nothing changes.
     ship(shipper(store, influx))
@@ -132,7 +138,7 @@ def test_events_and_inventories_are_shipped_too(
     )
     sender = shipper(store, influx)
     ship(sender)
-    assert (sender.position.events, sender.position.inventories) == (3, 1)
+    assert (reached(sender).events, reached(sender).inventories) == (3, 1)
     (events,) = influxdb.query('SELECT * FROM "event" ORDER BY time', database)
     told = [(r["kind"], r["sequence"], r["text"], r["severity"]) for r in events.records()]
     assert told == [
@@ -167,7 +173,7 @@ def test_a_poisoned_line_is_found_and_kept_apart(
     del there["nic", "x", "10s", ("",), (START + 3_400) * 10**9]
     assert there == {key: fields for key, fields in expected.items() if key not in refused}
     assert sender.rejected_lines_total == len(refused)
-    assert sender.position.windows == store.last_window_id()
+    assert reached(sender).windows == store.last_window_id()
     (file,) = (store.path.parent / "quarantine").iterdir()
     lines = file.read_text().splitlines()
     assert sum(line.startswith("nic,") for line in lines) == len(refused)
@@ -214,7 +220,7 @@ def test_an_outage_is_waited_for_with_patience_and_nothing_is_lost(store: Store)
         ]
         waits = [sender.step() for _ in range(7)]
         assert waits == [2.0, 4.0, 20.0, 16.0, 100.0, 64.0, 100.0]
-        assert sender.position == Position()
+        assert sender.position == Position(store=store.identity())
         assert sender.trouble is not None
         done = ship(sender)
         assert set(done) == {0.02}
@@ -248,7 +254,7 @@ def test_a_server_that_fails_within_a_search_for_bad_lines_loses_none(store: Sto
         sender = shipper(store, InfluxSettings(url=server.url))
         server.answers += [Answer(400, "bad"), Answer(204), Answer(503)]
         assert sender.step() == 2.0
-        assert sender.position == Position()
+        assert sender.position == Position(store=store.identity())
         assert sender.rejected_lines_total == 0
         first = server.requests[0]
         ship(sender)
@@ -316,9 +322,9 @@ def test_a_fault_of_ours_does_not_end_the_thread(store: Store) -> None:
     )
     sender.start()
     for _ in range(1000):
-        if sender.position.windows == store.last_window_id():
+        if reached(sender).windows == store.last_window_id():
             break
         sender._stopping.wait(0.01)
     sender.stop(5.0)
-    assert sender.position.windows == store.last_window_id()
+    assert reached(sender).windows == store.last_window_id()
     assert len(destination.sent) == len(set(destination.sent))
