@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from telemetry.composite import add_composites
 from telemetry.metrics import COVERED_SECONDS, FAMILIES, Family, Metric, Statistic
@@ -48,22 +48,26 @@ class _Stat:
         self.zeros += other.zeros
         self.busy += other.busy
 
-    def value(self, statistic: Statistic) -> float:
-        match statistic:
-            case Statistic.MEAN:
-                return self.total / self.weight
-            case Statistic.MIN:
-                return self.minimum
-            case Statistic.MAX:
-                return self.maximum
-            case Statistic.LAST:
-                return self.last
-            case Statistic.COUNT:
-                return float(self.count)
-            case Statistic.ZERO_RATIO:
-                return self.zeros / self.weight
-            case Statistic.BUSY_RATIO:
-                return self.busy / self.weight
+
+_VALUES: dict[Statistic, Callable[[_Stat], float]] = {
+    Statistic.MEAN: lambda stat: stat.total / stat.weight,
+    Statistic.MIN: lambda stat: stat.minimum,
+    Statistic.MAX: lambda stat: stat.maximum,
+    Statistic.LAST: lambda stat: stat.last,
+    Statistic.COUNT: lambda stat: float(stat.count),
+    Statistic.ZERO_RATIO: lambda stat: stat.zeros / stat.weight,
+    Statistic.BUSY_RATIO: lambda stat: stat.busy / stat.weight,
+}
+
+
+class _Kept:
+    """What is kept of a metric: its fields, each with how it comes from the statistics."""
+
+    __slots__ = ("busy_at", "fields")
+
+    def __init__(self, metric: Metric) -> None:
+        self.busy_at = metric.busy_at
+        self.fields = tuple((field, _VALUES[statistic]) for statistic, field in metric.fields())
 
 
 class _Subject:
@@ -71,7 +75,7 @@ class _Subject:
 
     __slots__ = ("covered", "metrics", "stats", "texts", "waiting")
 
-    def __init__(self, metrics: dict[str, Metric]) -> None:
+    def __init__(self, metrics: dict[str, _Kept]) -> None:
         self.metrics = metrics
         self.waiting: dict[str, list[float]] = {}
         self.stats: dict[str, _Stat] = {}
@@ -109,8 +113,8 @@ class _Subject:
     def row(self) -> Row:
         values = {COVERED_SECONDS: self.covered}
         for name, stat in self.stats.items():
-            for statistic, field in self.metrics[name].fields():
-                values[field] = stat.value(statistic)
+            for field, value in self.metrics[name].fields:
+                values[field] = value(stat)
         return Row(values, self.texts)
 
 
@@ -155,7 +159,7 @@ class Aggregator:
         self._signals = signals
         self._tiers = tuple(sorted(tiers))
         self._origin = origin
-        self._metrics = {f.measurement: {m.name: m for m in f.metrics} for f in families}
+        self._metrics = {f.measurement: {m.name: _Kept(m) for m in f.metrics} for f in families}
         self._open: dict[int, _Bucket] = {}
         self._seconds = 1.0
 
