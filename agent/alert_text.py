@@ -111,6 +111,8 @@ def _lines(attributes: Mapping[str, str], at: Situation, raised: bool) -> Iterab
         yield f"Cause: {attributes['cause'].replace('_', ' ')}."
     if "xid" in attributes:
         yield f"{attributes['xid']}."
+    if "collector" in attributes and attributes.get("value"):
+        yield f"Which: {attributes['collector']}."
     if "error" in attributes and raised:
         yield f"The driver says: {attributes['error']}."
     if raised and "evidence" in attributes:
@@ -146,7 +148,7 @@ def value_text(rule: Rule, value: float | None) -> str:
     for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if unit.startswith("bytes") and value >= size:
             return f"{value / size:.1f} {prefix}{'B/s' if unit.endswith('second') else 'B'}"
-    return f"{value:g}"
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
 def duration_text(seconds: float) -> str:

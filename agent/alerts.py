@@ -162,7 +162,7 @@ class Alerts:
             self._courses[rule.name, key] = course
             self.changed = True
         course.last, course.label = end, what.label or course.label
-        course.gpus, course.facts = what.gpus, dict(what.facts)
+        course.gpus, course.facts = what.gpus, {**course.facts, **what.facts}
         return course
 
     def _drop(self, rule: Rule, key: Key) -> None:

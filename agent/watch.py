@@ -32,6 +32,8 @@ that fills a card, or an allocator that settles, does not do so for half an hour
 _IDLE_WINDOWS = 360
 _RESUME_SECONDS = 120
 """A driver that is taken back has so long before its silence counts."""
+_ALWAYS_READ = ("cpu", "memory", "pressure", "disk", "network")
+"""Collectors that always have something to read once they have read something."""
 _NAMED = ("gpu_process", "gpu", "engine", "host", "mount", "agent")
 
 
@@ -269,10 +271,17 @@ class Watch:
             of_engine = tuple(job for uuid in uuids for job in jobs.get(uuid, ()))
             name = row.texts.get("model") or row.texts.get("engine") or "engine"
             return Seen(row.values, label=f"{name} (port {key[1]})", jobs=of_engine)
-        values = row.values
-        if key[0] == "agent" and window.end < self._quiet_until:
-            values = {n: v for n, v in values.items() if n != "gpu_sample_age_seconds"}
-        return Seen(values, label=key[1] if len(key) > 1 else "the agent")
+        values, told = row.values, {}
+        if key[0] == "agent":
+            if window.end < self._quiet_until:
+                values = {n: v for n, v in values.items() if n != "gpu_sample_age_seconds"}
+            ages = {n: age for n in _ALWAYS_READ if (age := values.get(f"{n}_sample_age_seconds"))}
+            if ages:
+                slowest = max(ages, key=lambda name: ages[name])
+                row.values["collector_age_seconds"] = ages[slowest]
+                values = {**values, "collector_age_seconds": ages[slowest]}
+                told = {"collector": slowest}
+        return Seen(values, label=key[1] if len(key) > 1 else "the agent", facts=told)
 
     # Over a restart
 

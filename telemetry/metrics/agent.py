@@ -31,6 +31,7 @@ AGENT = Family(
             )
         ),
         Metric("host_sample_age_seconds", "seconds", GAUGE, "age of the newest host sample", MAX),
+        Metric("collector_age_seconds", "seconds", GAUGE, "age at the slowest of the host's", LAST),
         Metric("backlog_windows", "windows", GAUGE, "windows that wait to be shipped", LAST),
         Metric("unwritten_windows", "windows", GAUGE, "windows that the store does not take", LAST),
         Metric("rejected_lines_total", "lines", COUNTER, "lines that the server refused", LAST),

@@ -94,7 +94,9 @@ GPU = Family(
             "the link's speed as a share of what card and slot allow; told while the GPU works",
             LAST,
         ),
-        Metric("lost_ratio", "ratio", GAUGE, "1 where a GPU that was there gives no reading", LAST),
+        Metric(
+            "lost_ratio", "ratio", GAUGE, "share of time for which a GPU that was there errs", LAST
+        ),
         Metric(
             "memory_full_seconds",
             "seconds",

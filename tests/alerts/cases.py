@@ -7,6 +7,7 @@ github.com/atharvanihalani/gpu-telemetry-exploration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -45,8 +46,9 @@ class Case:
     onset: int = 0
     texts: dict[Key, dict[str, str]] = field(default_factory=dict)
 
-    def samples(self) -> Iterator[Sample]:
-        for second in range(self.seconds):
+    def samples(self, limit: float = math.inf) -> Iterator[Sample]:
+        """One a second, at most so many."""
+        for second in range(int(min(self.seconds, limit))):
             rows: Rows = {
                 HOST: {**HEALTHY_HOST, "memory_used_bytes": 4e11, "memory_total_bytes": 1e12},
                 OTHER: {**step(0.97, 610), **LINK, **HEALTH},
@@ -436,6 +438,16 @@ def troubles() -> list[Case]:
             ),
             None,
             "host_readings_silent",
+            quiet,
+        ),
+        Case(
+            "one collector that reads nothing more",
+            HOUR,
+            after(
+                lambda i: {GPU: step(), ("agent",): {"disk_sample_age_seconds": float(i - quiet)}}
+            ),
+            None,
+            "collector_silent",
             quiet,
         ),
         Case(

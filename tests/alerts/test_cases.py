@@ -13,21 +13,26 @@ from tests.alerts.staged import BOOK, Told, judged, windows_of
 
 # A trouble is told within its rule's own duration and a window of its tier, and where memory must
 # be seen to grow, the half hour that this takes. A backlog must grow to an hour's first.
-ALLOWED = {"gpu_memory_filling": 6000.0, "shipping_backlog": 4300.0}
+ALLOWED = {"gpu_memory_filling": 6000.0, "collector_silent": 330.0, "shipping_backlog": 4300.0}
+
+
+SHORT = 2700.0
+"""Longer than what memory may be held idly; the proof page runs each case to its end."""
 
 
 @pytest.mark.parametrize("case", healthy(), ids=lambda case: case.name)
 def test_healthy_work_raises_nothing(case: Case) -> None:
-    assert [t.rule for t in judged(windows_of(case.samples())) if t.raised] == []
+    assert [t.rule for t in judged(windows_of(case.samples(SHORT))) if t.raised] == []
 
 
 @pytest.mark.parametrize("case", troubles(), ids=lambda case: case.rule)
 def test_a_trouble_is_told_once_by_its_rule_alone_and_soon(case: Case) -> None:
-    raised = [t for t in judged(windows_of(case.samples())) if t.raised]
-    assert [t.rule for t in raised] == [case.rule]
     rule = next(r for r in BOOK.rules if r.name == case.rule)
-    after = raised[0].at - case.onset
     allowed = ALLOWED.get(rule.name, rule.raise_seconds + 2 * rule.tier + 120)
+    samples = case.samples(case.onset + allowed + 300)
+    raised = [t for t in judged(windows_of(samples)) if t.raised]
+    assert [t.rule for t in raised] == [case.rule]
+    after = raised[0].at - case.onset
     assert 0 < after <= allowed
 
 

@@ -222,7 +222,7 @@ def test_a_folder_changes_silences_and_adds_rules(tmp_path: Path) -> None:
         ),
         ('[[rule]]\nname = "x"\n', "own.toml: x: scope: is missing"),
         ('[[rule]]\nname = "gpu_lost"\nmetric = "lost"\n', "gpu_lost: metric: no field of gpu"),
-        ('[[rule]]\nname = "gpu_lost"\nclear_at = 1.0\n', "gpu_lost: clear_at: expected another"),
+        ('[[rule]]\nname = "gpu_lost"\nclear_at = 0.2\n', "gpu_lost: clear_at: expected another"),
         ('[[rule]]\nname = "gpu_lost"\nsuppresses = ["x"]\n', "gpu_lost: suppresses: no rule 'x'"),
         ('[[rule]]\nname = "gpu_lost"\ntitle = "{owner}"\n', "gpu_lost: title: expected only"),
         ('[[rule]]\nname = "disk_near_full"\nsuppresses = ["disk_full"]\n', "silence each other"),

@@ -94,7 +94,7 @@ def _killed(folder: Path, *, kills: int, step: float, seed: int) -> None:
 
 
 def test_a_month_with_a_few_kills(tmp_path: Path) -> None:
-    _killed(tmp_path, kills=3, step=7200.0, seed=1)
+    _killed(tmp_path, kills=3, step=14_400.0, seed=1)
 
 
 @pytest.mark.long
