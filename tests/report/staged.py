@@ -20,6 +20,7 @@ from advisor.report.report import Report
 from advisor.sizing import judge
 from advisor.sizing.case import Case
 from advisor.sizing.thresholds import Thresholds
+from advisor.sizing.whatif import work
 from telemetry.inventory import BlockDevice, Cpu, GpuInfo, Inventory, Mount, Nic, Pcie
 from telemetry.states import Cause, State, WindowState
 from telemetry.window import Frame
@@ -175,6 +176,7 @@ def assessed(
         tuple(segments),
         judge(case),
         seen,
+        work(case),
     )
 
 

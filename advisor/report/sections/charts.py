@@ -127,6 +127,8 @@ def _starvation(server: Server, columns: Columns, seen: Observations) -> Starvat
                 cause = result.cause or Cause.UNKNOWN
                 column = lost.setdefault(cause, [0.0] * columns.count)
                 column[place] += seconds / 3600 * (result.lost_ratio or 0.0)
+    if not any(map(sum, lost.values())):
+        return None
     ranked = dict(sorted(lost.items(), key=lambda pair: -sum(pair[1])))
     totals = tuple((words.CAUSES[cause], sum(hours)) for cause, hours in ranked.items())
     return Starvation(columns, ranked, totals)
