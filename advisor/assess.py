@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 from advisor.assessment import Assessment, Observations, Period
 from advisor.check import check, declared_work
@@ -11,24 +12,35 @@ from advisor.commands.reading import Reading
 from advisor.demand import job_demands
 from advisor.history import History
 from advisor.hours import gpu_hours, owner_hours
+from advisor.money import Payback, payback, with_savings
 from advisor.observe import observe
 from advisor.phase import Phase, Segment
+from advisor.prices import Prices
+from advisor.prices import load as load_prices
 from advisor.rulebook import Rulebook
 from advisor.sizing import judge
 from advisor.sizing.case import QUIET, Case
 from advisor.sizing.whatif import work
 from telemetry.inventory import Inventory
+from telemetry.states import State
 
 
 def assess_all(reading: Reading) -> Iterator[Assessment]:
     """Every host of the history, by name."""
     rulebook = Rulebook.load()
+    prices = load_prices(Path(reading.settings.prices)) if reading.settings.prices else None
     for host in reading.history.hosts():
-        yield assess(reading.history, host, reading.told(host), reading.sized(host), rulebook)
+        told, sized = reading.told(host), reading.sized(host)
+        yield assess(reading.history, host, told, sized, rulebook, prices)
 
 
 def assess(
-    history: History, host: str, told: Period | None, sized: Period | None, rulebook: Rulebook
+    history: History,
+    host: str,
+    told: Period | None,
+    sized: Period | None,
+    rulebook: Rulebook,
+    prices: Prices | None = None,
 ) -> Assessment:
     """The answer for one host; a host without windows gets what its inventory says."""
     inventory = history.inventory(host) or Inventory(host)
@@ -47,10 +59,20 @@ def assess(
         hours=gpu_hours(observations, told),
         owners=owner_hours(observations, told),
         segments=tuple(s for t in observations.gpus.values() for s in t.segments),
-        findings=judge(case),
+        findings=with_savings(judge(case), judged, prices),
         observations=observations,
         work=work(case),
+        past=case.past,
+        payback=_payback(case, judged, prices),
     )
+
+
+def _payback(case: Case, observations: Observations, prices: Prices | None) -> Payback | None:
+    if prices is None or case.too_short:
+        return None
+    busy = case.hours(State.BUSY, State.STARVED)
+    known = case.hours(*State) - case.hours(State.UNKNOWN)
+    return payback(observations, busy, known, prices)
 
 
 def _of_today(history: History, observations: Observations) -> Observations:

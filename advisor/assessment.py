@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from advisor.finding import Finding
 from advisor.phase import Segment
 from telemetry.inventory import Inventory
 from telemetry.states import Cause, State, WindowState
 from telemetry.window import Frame
+
+if TYPE_CHECKING:
+    from advisor.money import Payback
+    from advisor.sizing.load import LookBack
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,8 @@ class Assessment:
     """The answer for one server.
 
     `observations` are what it rests on, over the sized period; None where only the inventory is
-    known. `work` is what sizing saw of the work, empty where its need is not known.
+    known. `work` is what sizing saw of the work, empty where its need is not known; `past` the same
+    with each job's memory, for a fleet. `payback` is told with the user's prices alone.
     """
 
     host: str
@@ -103,3 +109,5 @@ class Assessment:
     findings: tuple[Finding, ...]
     observations: Observations | None = None
     work: tuple[Work, ...] = ()
+    past: LookBack | None = None
+    payback: Payback | None = None

@@ -57,6 +57,10 @@ class Settings:
     stores: tuple[str, ...] = field(
         default=(), metadata=_help("stores that are read where --store is not given")
     )
+    prices: str = field(
+        default="",
+        metadata=_help("file of your prices; without one, savings are GPU-hours and kWh alone"),
+    )
     periods: Periods = field(default_factory=Periods)
     influx: InfluxReading = field(default_factory=InfluxReading)
     service: ServiceSettings = field(default_factory=ServiceSettings)

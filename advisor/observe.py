@@ -26,6 +26,7 @@ _MORE_GPU_FIELDS = (
     "nvlink_rx_bytes_per_second_max",
     "nvlink_tx_bytes_per_second_max",
     "temperature_celsius_max",
+    "energy_joules_total",
 )
 GPU_FIELDS: tuple[str, ...] = tuple(
     name for name in GPU.fields() if name in {*FIELDS, *_MORE_GPU_FIELDS}
