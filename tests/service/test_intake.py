@@ -14,6 +14,7 @@ from advisor.service_config import InfluxReading
 from advisor.state import State
 from agent.config import InfluxSettings
 from agent.influx import Influx
+from agent.position import CURSORS, read_position
 from agent.quarantine import Quarantine
 from agent.shipper import Shipper, Waits
 from telemetry.clock import ManualClock, SystemClock
@@ -139,25 +140,21 @@ def shipped(path: Path, front: V2Front, database: str, folder: Path) -> None:
     token.write_text(front.token)
     settings = InfluxSettings(url=front.url, org=front.org, bucket=database, token_file=str(token))
     with Store(path) as store:
-        from agent.shipper import Position
-
-        position = Position(
-            store.cursor("ship"), store.cursor("ship_events"), store.cursor("ship_inventories")
-        )
         shipper = Shipper(
             path,
             Influx(settings),
             Quarantine(folder / "q", 10_000),
             SystemClock(),
-            position=position,
+            position=read_position(store),
             batch_lines=500,
             waits=Waits(),
         )
         while shipper.step() < 1.0:
             pass
         assert shipper.trouble is None
-        store.move_cursor("ship", shipper.position.windows)
-        store.move_cursor("ship_events", shipper.position.events)
+        assert shipper.position is not None
+        for part, name in CURSORS.items():
+            store.move_cursor(name, getattr(shipper.position, part))
         shipper.stop(1.0)
 
 
