@@ -19,6 +19,7 @@ from agent.keeper import Keeper
 from agent.launch import Launch, receive
 from agent.notify import Notifier
 from agent.rulebook import Rulebook
+from agent.running import RELEASE, RESUME
 from telemetry.clock import SystemClock
 from telemetry.store import Store, StoreUnwritable
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class Signals:
-    """SIGTERM and SIGINT ask for the end, SIGUSR1 for letting go of the GPUs or taking them back.
+    """SIGTERM and SIGINT ask for the end, SIGUSR1 for letting go of the GPUs or taking them back,
+    RELEASE and RESUME (`talla-agent release`) for the one or the other.
 
     Handlers only set marks. `wait` is a sleep that any of the signals ends.
     """
@@ -44,14 +46,16 @@ class Signals:
         signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda *_: self._end())
         signal.signal(signal.SIGINT, lambda *_: self._end())
-        signal.signal(signal.SIGUSR1, lambda *_: self._release())
+        signal.signal(signal.SIGUSR1, lambda *_: self._release(not self._released))
+        signal.signal(RELEASE, lambda *_: self._release(True))
+        signal.signal(RESUME, lambda *_: self._release(False))
 
     def _end(self) -> None:
         self._ended = True
 
-    def _release(self) -> None:
-        self._released = not self._released
-        self._asked = True
+    def _release(self, released: bool) -> None:
+        self._asked |= released != self._released
+        self._released = released
 
     def ended(self) -> bool:
         """Whether the daemon is to end."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections import defaultdict
@@ -17,11 +16,13 @@ from agent.config import DEFAULT_PATH, InfluxSettings, Settings
 from agent.delivery import Accepted, Rejected
 from agent.machine import MachineSource
 from agent.once import take
+from agent.running import is_running
 from telemetry.clock import Clock, SystemClock
 from telemetry.store import StoreError, StoreReader
 from telemetry.window import Sample
 
 _LATE_SECONDS = 60.0
+_SUBJECTS = (("disk", "disks"), ("mount", "mounts"), ("nic", "network"), ("engine", "engines"))
 
 
 class Mark(StrEnum):
@@ -84,7 +85,7 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
         return
     system = source.nvml.system
     versions = [f"{n.replace('_version', '')} {v}" for n, v in system.items()]
-    found = len(source.gpu.readings)
+    found = sum("/" not in (r.uuid or "") for r in source.gpu.readings)  # less MIG instances
     yield Check("gpu driver", Mark.OK, f"{found} GPUs, {', '.join(versions)}")
     for reading in source.gpu.readings:
         name = f"gpu {reading.index}"
@@ -119,7 +120,7 @@ def _host(source: MachineSource, sample: Sample) -> Iterator[Check]:
         yield Check("host", mark, f"nothing of /proc can be read: {why}", "is /proc mounted?")
         return
     yield Check("host", Mark.OK, f"{len(row)} metrics of processors, memory and pressure")
-    for measurement, name in (("disk", "disks"), ("mount", "mounts"), ("nic", "network")):
+    for measurement, name in _SUBJECTS:
         found = sorted({k[1] for k in (*sample.rows, *sample.texts) if k[0] == measurement})
         if found:
             yield Check(name, Mark.OK, ", ".join(found))
@@ -155,7 +156,7 @@ def _store(path: Path) -> Iterator[Check]:
             f"make it, or set [store] path; or give --store FILE to talla-agent run ({path.name})",
         )
         return
-    running = _is_running(path)
+    running = is_running(path)
     if path.exists():
         try:
             with StoreReader(path) as store:
@@ -196,21 +197,6 @@ def _daemon(age: float | None) -> Check:
         remedy = "look at its log: journalctl -u talla-agent"
         return Check("daemon", Mark.PROBLEM, text, remedy)
     return Check("daemon", Mark.OK, text)
-
-
-def _is_running(store: Path) -> bool:
-    """Whether a process holds the store's lock."""
-    try:
-        descriptor = os.open(store.with_name(store.name + ".lock"), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _influx(settings: InfluxSettings) -> Iterator[Check]:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from telemetry.store_schema import StoreBusy, StoreError
+
+
+def lock_path(store: Path) -> Path:
+    """The file that the writer of a store keeps locked; the writer's process id is in it."""
+    return store.with_name(store.name + ".lock")
 
 
 def take_lock(store: Path) -> int:
     """The descriptor that holds the lock until it is closed. Raises StoreError, StoreBusy."""
     if not store.parent.is_dir():
         raise StoreError(f"{store.parent}: there is no such folder for the store")
-    lock = store.with_name(store.name + ".lock")
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        descriptor = os.open(lock_path(store), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
         raise StoreError(f"{store}: cannot be written ({error.strerror})") from error
     try:
@@ -23,4 +28,7 @@ def take_lock(store: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         raise StoreBusy(f"{store}: another process writes this store (a running agent?)") from error
+    with suppress(OSError):  # a full disk: the lock holds without the writer's id
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
     return descriptor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from agent.commands import config, doctor, inventory, metrics, once, rules, run, simulate
+from agent.commands import config, doctor, inventory, metrics, once, release, rules, run, simulate
 
 
 class Command(Protocol):
@@ -15,4 +15,14 @@ class Command(Protocol):
         """Adds the command's parser, with `func` as its default."""
 
 
-COMMANDS: tuple[Command, ...] = (run, once, doctor, config, metrics, rules, inventory, simulate)
+COMMANDS: tuple[Command, ...] = (
+    run,
+    once,
+    doctor,
+    config,
+    metrics,
+    rules,
+    inventory,
+    release,
+    simulate,
+)

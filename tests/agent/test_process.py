@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from telemetry.store import StoreReader
-from tests.agent.command import started
+from tests.agent.command import started, talla_agent
 from tests.agent.staged_agent import Server, children, stop, until
 
 
@@ -64,6 +64,26 @@ def test_the_gpus_device_files_are_let_go_and_taken_back(server: Server) -> None
     stop(process)
     kinds = [event.kind for event in server.events()]
     assert [kind for kind in kinds if kind.startswith("gpu_re")] == ["gpu_released", "gpu_resumed"]
+
+
+def test_release_closes_the_device_files_before_it_returns(server: Server) -> None:
+    process = server.start()
+    until(lambda: server.store.exists() and children(process.pid) != [])
+    for _ in range(2):  # asking twice is asking once
+        ran = talla_agent("release", "--config", server.config)
+        assert (ran.code, ran.err) == (0, "")
+        assert f"(pid {process.pid}) has let go of the GPUs" in ran.out
+        assert children(process.pid) == []
+    for _ in range(2):
+        ran = talla_agent("release", "--resume", "--store", server.store)
+        assert (ran.code, ran.err) == (0, "")
+    until(lambda: children(process.pid) != [])
+    stop(process)
+    kinds = [event.kind for event in server.events()]
+    assert [kind for kind in kinds if kind.startswith("gpu_re")] == ["gpu_released", "gpu_resumed"]
+    refused = talla_agent("release", "--store", server.store)
+    assert refused.code == 1
+    assert f"no daemon writes {server.store}" in refused.complaint()
 
 
 def test_a_driver_that_comes_later_is_found(fakenvml: Path, tmp_path: Path) -> None:
