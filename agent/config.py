@@ -125,6 +125,25 @@ class GpuSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Inference engines (vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, Ollama), asked on loopback."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _REFUSE_UNKNOWN
+
+    enabled: Annotated[
+        bool, doc("false: no engine is asked for its cache, its requests and its model")
+    ] = True
+    urls: Annotated[
+        tuple[Annotated[str, Len(1)], ...],
+        doc(
+            "addresses of engines that are not found by themselves, as one in a container with a"
+            " published port; plain http"
+        ),
+        Example(("http://127.0.0.1:8000",)),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AlertSettings:
     """Alert rules, judged here so that they work without a network. The advisor delivers them."""
 
@@ -324,6 +343,7 @@ class Settings:
     agent: AgentSettings = field(default_factory=AgentSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     gpu: GpuSettings = field(default_factory=GpuSettings)
+    engine: EngineSettings = field(default_factory=EngineSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
     influx: InfluxSettings = field(default_factory=InfluxSettings)
     server: ServerSettings = field(default_factory=ServerSettings)

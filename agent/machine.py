@@ -48,7 +48,14 @@ class MachineSource:
         self.nvml = (
             NvmlClient(gpu.deadline_seconds, profiling=gpu.profiling) if gpu.enabled else None
         )
-        sources = Sources(self.hostfs, self.nvml, settings.server.data_paths, patience)
+        sources = Sources(
+            self.hostfs,
+            self.nvml,
+            settings.server.data_paths,
+            settings.engine.enabled,
+            settings.engine.urls,
+            patience,
+        )
         self.collectors: tuple[Collector, ...] = tuple(make(sources) for make in COLLECTORS)
         self.gpu = next(c for c in self.collectors if isinstance(c, GpuCollector))
         self._faults: dict[str, str] = {}

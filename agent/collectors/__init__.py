@@ -7,6 +7,7 @@ from collections.abc import Callable
 from agent.collectors.collector import Collector, Sources
 from agent.collectors.cpu import CpuCollector
 from agent.collectors.disk import DiskCollector
+from agent.collectors.engine import EngineCollector
 from agent.collectors.gpu import GpuCollector
 from agent.collectors.gpu_process import GpuProcessCollector
 from agent.collectors.memory import MemoryCollector
@@ -23,6 +24,7 @@ COLLECTORS: tuple[Callable[[Sources], Collector], ...] = (
     NetworkCollector,
     GpuCollector,  # after the host, which is read while the driver answers
     GpuProcessCollector,  # adds to the GPUs' rows
+    EngineCollector,  # looks for engines among the GPUs' processes
 )
 
 __all__ = ["COLLECTORS", "Collector", "Sources"]

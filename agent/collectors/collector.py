@@ -48,6 +48,8 @@ class Sources:
     hostfs: HostFs = field(default_factory=HostFs)
     nvml: NvmlClient | None = None
     data_paths: tuple[str, ...] = ()
+    engines: bool = True
+    engine_urls: tuple[str, ...] = ()
     gpu_patience: float | None = 0.5
     """Seconds that a tick waits for the driver; None: until it answers or is known to be hung."""
 

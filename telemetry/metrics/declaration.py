@@ -116,6 +116,7 @@ SCALES = {
     "errors": 1.0,
     "lines": 1.0,
     "packets": 1.0,
+    "tokens": 1.0,
     "windows": 1.0,
     "processes": 1e2,
     "requests": 1e2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from telemetry.metrics.declaration import COUNTER, GAUGE, LAST, MEAN, MEAN_MAX, Family, Metric
+from telemetry.metrics.declaration import COUNTER, GAUGE, LAST, MAX, MEAN, MEAN_MAX, Family, Metric
 
 ENGINE = Family(
     "engine",
@@ -12,6 +12,10 @@ ENGINE = Family(
     metrics=(
         Metric("kv_cache_usage_ratio", "ratio", GAUGE, "KV cache in use", MEAN_MAX),
         Metric("kv_cache_bytes", "bytes", GAUGE, "size of the KV cache", LAST),
+        Metric("kv_cache_tokens", "tokens", GAUGE, "tokens that the KV cache holds", LAST),
+        Metric(
+            "host_offload_ratio", "ratio", GAUGE, "share of the models that is in host memory", MAX
+        ),
         Metric("requests_running", "requests", GAUGE, "requests being served", MEAN_MAX),
         Metric("requests_waiting", "requests", GAUGE, "requests that wait", MEAN_MAX),
         Metric(
