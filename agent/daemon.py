@@ -6,13 +6,14 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from agent.alarm import MEMORY, Alarm
 from agent.config import Settings
 from agent.keeper import Keeper, Retention
 from agent.notify import Notifier
+from agent.sample_ages import told_ages
 from agent.shipper import Shipper
 from agent.source import Source
 from telemetry.aggregate import Aggregator
@@ -32,6 +33,7 @@ _STEP_SECONDS = 2.0  # wall and monotonic time may drift apart so far between tw
 _INVENTORY_EVERY = 300.0
 _MEMORY_EVERY = 10
 _SHIP_LAST_SECONDS = 1.2
+_DAMAGE_SECONDS = 3600.0  # so long a store that was found damaged is told
 
 
 class Daemon:
@@ -234,6 +236,9 @@ class Daemon:
         for name, at in (*self._source.read_at().items(), *self._fresh.items()):
             row[f"{name}_sample_age_seconds"] = max(0.0, now - at)
         row["unwritten_windows"] = float(self._keeper.waiting)
+        damaged = self._keeper.damaged_at
+        recent = damaged is not None and 0 <= self._clock.wall() - damaged < _DAMAGE_SECONDS
+        row["store_damaged"] = 1.0 if recent else 0.0
         if self._shipper is not None:
             row["backlog_windows"] = float(self._shipper.backlog_windows)
             row["rejected_lines_total"] = float(self._shipper.rejected_lines_total)
@@ -291,14 +296,6 @@ class Daemon:
 
     def _ours(self, event: Event) -> Event:
         return event if event.host else replace(event, host=self._host)
-
-
-def told_ages(ages: Mapping[str, float]) -> str:
-    """Ages of samples by collector for people, those that are equal told together."""
-    by_age: dict[int, list[str]] = {}
-    for name, seconds in sorted(ages.items()):
-        by_age.setdefault(round(seconds), []).append(name)
-    return ", ".join(f"{' '.join(names)} {age} s ago" for age, names in sorted(by_age.items()))
 
 
 def _resident_bytes() -> float | None:

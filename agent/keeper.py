@@ -56,6 +56,8 @@ class Keeper:
         self._events: deque[Event] = deque(maxlen=_MEMORY_EVENTS)
         self._inventory: tuple[float, str, Mapping[str, Any]] | None = None
         self._memories: dict[str, str] = {}
+        self.damaged_at: float | None = None
+        """When the store was last found damaged, Unix seconds."""
         self._dropped = 0
         self._broken: str | None = None
         self._tried: float | None = None
@@ -145,9 +147,10 @@ class Keeper:
     def _tell_recovered(self, store: Store, now: float | None = None) -> None:
         if store.recovered is not None:
             _LOG.error("%s", store.recovered.text)
+            self.damaged_at = time.time() if now is None else now
             self._events.append(
                 Event(
-                    time.time() if now is None else now,
+                    self.damaged_at,
                     self._host,
                     "store_damaged",
                     store.recovered.text,

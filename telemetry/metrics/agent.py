@@ -34,6 +34,7 @@ AGENT = Family(
         Metric("collector_age_seconds", "seconds", GAUGE, "age at the slowest of the host's", LAST),
         Metric("backlog_windows", "windows", GAUGE, "windows that wait to be shipped", LAST),
         Metric("unwritten_windows", "windows", GAUGE, "windows that the store does not take", LAST),
+        Metric("store_damaged", "errors", GAUGE, "1 for an hour after damage was found", MAX),
         Metric("rejected_lines_total", "lines", COUNTER, "lines that the server refused", LAST),
         Metric(
             "cpu_seconds_total",

@@ -451,6 +451,14 @@ def troubles() -> list[Case]:
             quiet,
         ),
         Case(
+            "a store that was damaged",
+            HOUR,
+            after(lambda i: {GPU: step(), ("agent",): {"store_damaged": 1.0}}),
+            None,
+            "store_damaged",
+            quiet,
+        ),
+        Case(
             "a full disk under the store",
             HOUR,
             after(lambda i: {GPU: step(), ("agent",): {"unwritten_windows": (i - quiet) / 10}}),

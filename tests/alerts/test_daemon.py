@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,28 @@ def test_alerts_go_on_while_the_store_cannot_be_written(
     bench.run(900)
     assert ("store_unwritable", True) in bench.alerts()
     assert ("store_unwritable", False) in bench.alerts()
+
+
+def test_a_damaged_store_is_told(bench: Bench) -> None:
+    bench.run(400)
+    data = bytearray(bench.path.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    bench.path.write_bytes(data)
+    for side in ("-wal", "-shm"):
+        bench.path.with_name(bench.path.name + side).unlink(missing_ok=True)
+    store = Store(bench.path, mend_at=bench.clock.wall())
+    daemon = Daemon(
+        Settings(),
+        "n1",
+        bench.source,
+        Keeper(store, "n1", memory_windows=10),
+        bench.clock,
+        version="1",
+        notifier=Notifier({}),
+        alarm=Alarm(Rulebook.load(), "n1"),
+    )
+    # The keeper reads the machine's own clock when it opens: the test's is brought there.
+    bench.clock.step_wall(time.time() - bench.clock.wall())
+    end = bench.clock.monotonic() + 4000
+    daemon.run(lambda: bench.clock.monotonic() >= end)
+    assert bench.alerts() == [("store_damaged", True), ("store_damaged", False)]
