@@ -41,14 +41,19 @@ class Series:
 class InfluxQL:
     """Asks one server; the token is read anew at each query, so that it may be replaced."""
 
-    def __init__(self, settings: InfluxReading) -> None:
+    def __init__(self, settings: InfluxReading, database: str | None = None) -> None:
         self._settings = settings
+        self._database = database or settings.database
         self._pool = urllib3.PoolManager(ca_certs=settings.ca_file or None)
+
+    def close(self) -> None:
+        """Lets go of the connections."""
+        self._pool.clear()
 
     def query(self, influxql: str) -> list[Series]:
         """The series of a SELECT. Raises NoAnswer."""
         settings = self._settings
-        fields = {"q": influxql, "db": settings.database, "epoch": "ns"}
+        fields = {"q": influxql, "db": self._database, "epoch": "ns"}
         try:
             answer = self._pool.request(
                 "GET",

@@ -62,13 +62,16 @@ class ServiceSettings:
 
 @dataclass(frozen=True, slots=True)
 class InfluxReading:
-    """InfluxDB, from which a fleet's alerts are read. It is on where `url` is set."""
+    """InfluxDB, from which a fleet's alerts and history are read. It is on where `url` is set."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     url: str = field(default="", metadata=_help("http:// or https:// address; empty: not used"))
     database: str = field(
         default="talla", metadata=_help("database (1.x) or bucket (2.x, 3.x) of the agents")
+    )
+    database_5m: str = field(
+        default="", metadata=_help("that of the 5-minute windows, where it is another")
     )
     token_file: str = field(
         default="", metadata=_help("file that holds the token, or USER:PASSWORD for 1.x")

@@ -70,3 +70,13 @@ CREATE TABLE IF NOT EXISTS past_report (
     document TEXT NOT NULL,                 -- JSON: verdict, inventory, hours, advice
     PRIMARY KEY (host, day)
 );
+
+-- Days of a history that is read over a network: what it is of, how many points the server had.
+CREATE TABLE IF NOT EXISTS digest (
+    place TEXT NOT NULL,
+    day INTEGER NOT NULL,                   -- its first second, UTC
+    points INTEGER NOT NULL,
+    made INTEGER NOT NULL,
+    content BLOB NOT NULL,                  -- compressed JSON, see digests.py
+    PRIMARY KEY (place, day)
+);

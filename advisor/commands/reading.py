@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from advisor.assessment import Period
 from advisor.config import Settings, load
 from advisor.errors import AdvisorError, UsageError
 from advisor.history import History, LocalHistory
 from advisor.period import parse_duration, parse_instant, period
+from advisor.service_config import InfluxReading
+
+if TYPE_CHECKING:
+    from advisor.influx_history import InfluxHistory
+
+_LOG = logging.getLogger(__name__)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +50,13 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_store_option(parser: argparse.ArgumentParser) -> None:
-    """--store (repeatable) and --config alone."""
+    """--store (repeatable), --influx and --config alone."""
+    parser.add_argument(
+        "--influx",
+        metavar="URL",
+        help="read a fleet's history from InfluxDB instead; http://HOST:8086, or with ?db=NAME."
+        " Database, token and certificates are those of [influx] in advisor.toml",
+    )
     parser.add_argument(
         "--store",
         metavar="FILE",
@@ -84,12 +100,26 @@ def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
     AdvisorError where there is no host in any.
     """
     settings = load(args.config)
-    paths = args.store or [Path(p) for p in settings.stores]
-    if not paths:
-        raise UsageError("name a store to read with --store FILE, or `stores` in advisor.toml")
-    with LocalHistory(paths) as history:
+    influx = getattr(args, "influx", None)
+    if influx is not None and args.store:
+        raise UsageError("--store and --influx do not go together: name one")
+    paths = args.store or ([] if influx else [Path(p) for p in settings.stores])
+    with ExitStack() as opened:
+        history: InfluxHistory | LocalHistory
+        if paths:
+            history = opened.enter_context(LocalHistory(paths))
+            origin = ", ".join(map(str, paths))
+        elif influx or settings.influx.url:
+            told = influx_settings(settings.influx, influx)
+            history = opened.enter_context(_influx_history(told, settings.service.state, opened))
+            origin = f"{told.url}, database {told.database_5m or told.database!r}"
+        else:
+            raise UsageError(
+                "name a store to read with --store FILE (or InfluxDB with --influx URL), or"
+                " `stores` in advisor.toml"
+            )
         if not history.hosts():
-            raise AdvisorError(f"{', '.join(map(str, paths))}: nothing was recorded here yet")
+            raise AdvisorError(f"{origin}: nothing was recorded here yet")
         yield Reading(
             history,
             settings,
@@ -97,6 +127,44 @@ def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
             _or(getattr(args, "look_back", None), parse_duration(settings.periods.look_back)),
             getattr(args, "until", None),
         )
+
+
+def influx_settings(settings: InfluxReading, url: str | None) -> InfluxReading:
+    """The settings of [influx] with the address of the command line, whose query may name the
+    database (db) and that of the 5-minute windows (db_5m). Raises UsageError."""
+    if url is None:
+        return settings
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"--influx {url}: expected http://HOST:PORT or https://HOST:PORT")
+    if parts.username or parts.password:
+        raise UsageError("--influx: no password on a command line; use [influx] token_file")
+    query = dict(parse_qsl(parts.query))
+    unknown = sorted(set(query) - {"db", "db_5m"})
+    if unknown:
+        raise UsageError(f"--influx: {unknown[0]!r} is not known; expected db, db_5m")
+    return replace(
+        settings,
+        url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
+        database=query.get("db", settings.database),
+        database_5m=query.get("db_5m", "" if "db" in query else settings.database_5m),
+    )
+
+
+def _influx_history(settings: InfluxReading, state: str, opened: ExitStack) -> InfluxHistory:
+    """With digests where this user may keep them."""
+    from advisor.digests import DayDigests
+    from advisor.influx_history import InfluxHistory
+    from advisor.state import State
+
+    digests = None
+    try:
+        # A folder that is not ours would be left with a file that its owner may not write.
+        if Path(state).parent.stat().st_uid == os.geteuid():
+            digests = opened.enter_context(DayDigests(opened.enter_context(State(state))))
+    except (AdvisorError, OSError) as error:
+        _LOG.info("days are read anew each time: %s", error)
+    return InfluxHistory(settings, digests)
 
 
 def _or(given: float | None, default: float) -> float:
