@@ -157,8 +157,8 @@ def report_child(settings: Settings, config: Path | None, stores: Sequence[Path]
 
     def make(folder: Path, due: float) -> None:
         command = [sys.executable, "-m", "advisor.cli", "report"]
-        command += ["-o", str(folder), "--format", "html,md,json", "--lang", settings.language]
-        command += ["--until", str(int(due))]
+        command += ["-o", str(folder), "--format", "html,md,json,mail", "--lang", settings.language]
+        command += ["--until", str(int(due)), "--state", settings.service.state]
         for store in stores:
             command += ["--store", str(store)]
         if config is not None:

@@ -15,7 +15,7 @@ from advisor.commands.reading import Reading, add_reading_options, open_reading
 if TYPE_CHECKING:
     from advisor.report.report import Report
 
-FORMATS = ("html", "md", "json")
+FORMATS = ("html", "md", "json", "mail")
 LANGUAGES = ("en", "es")
 
 
@@ -31,7 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--format",
         metavar="FORMATS",
         type=_choices(FORMATS),
-        help="of html, md and json, separated by commas (with -o alone: html,json)",
+        help="of html, md, json and mail (a page for mail programs with PNG pictures), separated"
+        " by commas (with -o alone: html,json)",
     )
     parser.add_argument(
         "--lang",

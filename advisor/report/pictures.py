@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -88,7 +89,8 @@ class Picture:
         figure = self._figure()
         FigureCanvasAgg(figure)
         out = io.BytesIO()
-        with rc_context(_STYLE):
+        with rc_context(_STYLE), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box
             figure.savefig(out, format="png", dpi=144, facecolor=LIGHT[GROUND])
         return out.getvalue()
 
@@ -102,6 +104,12 @@ class Picture:
             axes.set_axisbelow(True)
             self.draw(axes)
         return figure
+
+
+def plain(text: str, longest: int = 28) -> str:
+    """A name of a machine as a label: printable, and not too long."""
+    text = "".join(c if c.isprintable() else "�" for c in text)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _inline(svg: str, prefix: str, alternative: str) -> str:
