@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,11 +17,14 @@ from agent.delivery import Accepted, Rejected
 from agent.machine import MachineSource
 from agent.once import take
 from agent.running import is_running
+from agent.sample_ages import told_ages
 from telemetry.clock import Clock, SystemClock
+from telemetry.metrics.agent import AGENT
 from telemetry.store import StoreError, StoreReader
 from telemetry.window import Sample
 
 _LATE_SECONDS = 60.0
+_AGE = "_sample_age_seconds"
 _SUBJECTS = (("disk", "disks"), ("mount", "mounts"), ("nic", "network"), ("engine", "engines"))
 
 
@@ -160,11 +163,12 @@ def _store(path: Path) -> Iterator[Check]:
     if path.exists():
         try:
             with StoreReader(path) as store:
-                spans = [s for h in store.hosts() if (s := store.span(h, 10)) is not None]
+                spans = {h: s for h in store.hosts() if (s := store.span(h, 10)) is not None}
+                ages = _sample_ages(store, spans)
         except StoreError as error:
             yield Check("store", Mark.PROBLEM, str(error))
             return
-        newest = max((end for _, end in spans), default=None)
+        newest = max((end for _, end in spans.values()), default=None)
         age = None if newest is None else time.time() - newest
         size = sum(
             file.stat().st_size
@@ -174,7 +178,7 @@ def _store(path: Path) -> Iterator[Check]:
         text = f"{path}, {size / 1e6:.1f} MB"
         yield Check("store", Mark.OK, text)
         if running:
-            yield _daemon(age)
+            yield _daemon(age, ages)
             return
     if running:
         yield _daemon(None)
@@ -189,12 +193,32 @@ def _store(path: Path) -> Iterator[Check]:
         yield Check("daemon", Mark.ABSENT, "no daemon writes this store", "talla-agent run")
 
 
-def _daemon(age: float | None) -> Check:
+def _sample_ages(store: StoreReader, spans: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """Seconds since each collector's newest reading, by the newest window of the agent's own row.
+
+    The daemon's watchdog is fed by any reading; here one that stopped alone is seen.
+    """
+    if not spans:
+        return {}
+    host, (_, end) = max(spans.items(), key=lambda item: item[1][1])
+    fields = [f for f in AGENT.fields() if f.endswith(_AGE)]
+    frames = store.frames(host, "agent", 10, since=end - 10, until=end, fields=fields)
+    newest = {f: c[-1] for frame in frames for f, c in frame.columns.items() if c}
+    waited = max(0.0, time.time() - end)
+    return {f.removesuffix(_AGE): age + waited for f, age in newest.items() if age is not None}
+
+
+def _daemon(age: float | None, ages: Mapping[str, float] | None = None) -> Check:
     if age is None:
         return Check("daemon", Mark.OK, "runs, its first window is not complete yet")
     text = f"runs, its newest window ended {age:.0f} s ago"
-    if age > _LATE_SECONDS:
+    if ages:
+        text += f"; newest samples: {told_ages(ages)}"
+    late = [name for name, seconds in sorted((ages or {}).items()) if seconds > _LATE_SECONDS]
+    if age > _LATE_SECONDS or late:
         remedy = "look at its log: journalctl -u talla-agent"
+        if late and age <= _LATE_SECONDS:
+            remedy = f"nothing new of {', '.join(late)}: {remedy}"
         return Check("daemon", Mark.PROBLEM, text, remedy)
     return Check("daemon", Mark.OK, text)
 

@@ -1,5 +1,6 @@
 """The daemon as a process: what it loads, how it ends, what happens to its GPUs."""
 
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -64,6 +65,29 @@ def test_the_gpus_device_files_are_let_go_and_taken_back(server: Server) -> None
     stop(process)
     kinds = [event.kind for event in server.events()]
     assert [kind for kind in kinds if kind.startswith("gpu_re")] == ["gpu_released", "gpu_resumed"]
+
+
+def test_the_check_up_tells_each_collectors_sample_age_while_the_daemon_runs(
+    fakenvml: Path, tmp_path: Path
+) -> None:
+    # All GPUs hang from the start of the second window on; the host goes on.
+    server = Server(fakenvml, tmp_path, scenario="gpus=1\nnvmlDeviceGetUtilizationRates=HANG@3\n")
+    try:
+        process = server.start()
+        until(lambda: server.windows() >= 2)
+        environment = {**server.staged.environment, "LD_LIBRARY_PATH": ""}
+        ran = talla_agent("doctor", "--json", "--config", server.config, environment=environment)
+        (daemon,) = (c for c in ran.json()["checks"] if c["check"] == "daemon")
+        ages = {
+            name: int(seconds)
+            for names, seconds in re.findall(r"([a-z_ ]+) (\d+) s ago", daemon["text"])
+            for name in names.split()
+        }
+        assert {"cpu", "memory", "gpu"} <= set(ages)
+        assert ages["gpu"] >= ages["cpu"] + 5
+        stop(process)
+    finally:
+        server.kill()
 
 
 def test_release_closes_the_device_files_before_it_returns(server: Server) -> None:
