@@ -6,7 +6,6 @@ prints the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from advisor.profiles import Profiles, Rule, Status
@@ -43,15 +42,16 @@ def with_profiles(case: Case, profiles: Profiles) -> Case:
     return other
 
 
-def _likely_first(rule: Rule) -> Iterator[str]:
-    """Staged servers that name the rule, then all others."""
-    naming = [
-        name
-        for name in staging.names()
-        if any(rule.id in (row.rule, *row.also) for row in staging.load(name).expected)
-    ]
-    yield from naming
-    yield from (name for name in staging.names() if name not in naming)
+def _likely_first(rule: Rule) -> list[str]:
+    """Staged servers that name the rule, those whose purpose it speaks of, then all others."""
+
+    def distance(name: str) -> tuple[int, str]:
+        staged = staging.load(name)
+        if any(rule.id in (row.rule, *row.also) for row in staged.expected):
+            return 0, name
+        return (1 if staged.scenario.server.purpose in rule.phases else 2), name
+
+    return sorted(staging.names(), key=distance)
 
 
 def main() -> int:
