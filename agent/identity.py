@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.hostfs import HostFs, decode
+from agent.model_files import WEIGHTS, YAML, Weights, held_weights, written
 from agent.owners import Owners
 from agent.processes import Stat, parse_stat
-from telemetry.workload import Match, Signatures, redact
+from telemetry.workload import Kind, Match, Signatures, redact
 
 _AGAIN = 60.0
 """Seconds after which the command is read again: servers set their title once they are up."""
@@ -15,6 +16,13 @@ _COMMAND_LENGTH = 512
 _COMMAND_READ = 8192
 _ANCESTORS = 4
 MODEL_SOURCE = "command"
+_LOADS = 15
+"""Looks, a minute apart, in which a process is believed to load its weights still."""
+_UNSAID = frozenset({Kind.FINETUNING, Kind.TRAINING_OR_FINETUNING})
+_ADVICE = (
+    "{}: looking into other users' processes needs CAP_SYS_PTRACE"
+    " (a systemd drop-in with AmbientCapabilities=CAP_SYS_PTRACE)"
+)
 
 
 @dataclass(slots=True)
@@ -24,6 +32,8 @@ class _Known:
     read_at: float
     command: str
     texts: dict[str, str] = field(default_factory=dict)
+    looks: int = 0
+    weights: Weights | None = None
 
 
 class Identities:
@@ -34,6 +44,8 @@ class Identities:
         self._owners = owners
         self._signatures: Signatures | None = None
         self._known: dict[int, _Known] = {}
+        self.reasons: dict[str, str] = {}
+        """What cannot be known of some process, and why."""
 
     def texts(self, pid: int, stat: Stat, now: float) -> dict[str, str]:
         """Texts of `gpu_process` for a process that is there, its state and pid apart."""
@@ -45,6 +57,7 @@ class Identities:
             known.read_at, known.name = now, stat.name
             if command == known.command and "owner" in known.texts:
                 known.texts |= self._whose(pid, now)
+                self._look_at_files(pid, known)
                 return known.texts
         command = self._command(pid)
         texts = {"name": stat.name, **self._whose(pid, now)}
@@ -55,8 +68,56 @@ class Identities:
             texts["workload"], texts["tool"] = match.kind.value, match.tool
             if match.model is not None:
                 texts["model"], texts["model_source"] = match.model, MODEL_SOURCE
-        self._known[pid] = _Known(stat.started, stat.name, now, command, texts)
+        known = self._known[pid] = _Known(stat.started, stat.name, now, command, texts)
+        self._read_yaml(pid, command, match, texts)
+        self._look_at_files(pid, known)
         return texts
+
+    def weights_bytes(self, pid: int) -> int | None:
+        """The size of the weight files that the process was seen to hold, None if of none."""
+        known = self._known.get(pid)
+        return None if known is None or known.weights is None else known.weights.size_bytes
+
+    def _read_yaml(
+        self, pid: int, command: str, match: Match | None, texts: dict[str, str]
+    ) -> None:
+        """The model and the method that the command leaves to a file."""
+        if match is None or (match.model is not None and match.kind not in _UNSAID):
+            return
+        try:
+            said = written(self._hostfs, pid, command)
+        except OSError as error:
+            self._refused(pid, error)
+            return
+        if said is None:
+            return
+        if said.model is not None and "model" not in texts:
+            texts["model"], texts["model_source"] = said.model, YAML
+        if said.method is not None and match.kind in _UNSAID:
+            texts["workload"] = said.method.value
+
+    def _look_at_files(self, pid: int, known: _Known) -> None:
+        """The weights that it holds: while it starts, since most let go of them afterwards."""
+        if known.looks >= _LOADS:
+            return
+        known.looks += 1
+        try:
+            held = held_weights(self._hostfs, pid)
+        except OSError as error:
+            known.looks = _LOADS
+            self._refused(pid, error)
+            return
+        if held is None:
+            return
+        if known.weights is None or held.size_bytes > known.weights.size_bytes:
+            known.weights = held
+        if held.model is not None and "model" not in known.texts:
+            known.texts["model"], known.texts["model_source"] = held.model, WEIGHTS
+
+    def _refused(self, pid: int, error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            why = _ADVICE.format(f"process {pid}: {error.strerror}")
+            self.reasons["gpu_process weights_bytes"] = why
 
     def last(self, pid: int) -> dict[str, str]:
         """What was known of a process that is no longer there."""

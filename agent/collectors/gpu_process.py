@@ -107,7 +107,7 @@ class GpuProcessCollector:
                     sample.texts[key] = dict(texts)
 
     def unavailable(self) -> dict[str, str]:
-        return dict(self._reasons)
+        return {**self._identities.reasons, **self._reasons}
 
     def _read(self, now: float, uuids: list[str]) -> None:
         assert self._nvml is not None
@@ -231,6 +231,9 @@ class GpuProcessCollector:
                     value = getattr(activity, metric)
                     if value is not None:
                         moving[metric] = value
+            weights = self._identities.weights_bytes(pid)
+            if weights is not None:
+                levels["weights_bytes"] = float(weights)
             if shown.activity is not None:
                 texts = self._identities.texts(pid, shown.activity.stat, now)
             else:

@@ -184,6 +184,13 @@ GPU_PROCESS = Family(
     metrics=(
         Metric("memory_bytes", "bytes", GAUGE, "device memory of the process", MEAN_MAX),
         Metric("sm_ratio", "ratio", GAUGE, "share of time with a kernel of the process", MEAN_MAX),
+        Metric(
+            "weights_bytes",
+            "bytes",
+            GAUGE,
+            "weight files (safetensors, gguf) that it was seen to hold, of the whole model",
+            LAST,
+        ),
         Metric("cpu_cores", "cores", GAUGE, "processor cores that it keeps busy", MEAN_MAX),
         Metric("host_memory_bytes", "bytes", GAUGE, "resident host memory", MAX),
         Metric("read_bytes_per_second", "bytes/second", GAUGE, "read from storage", MEAN_MAX),
