@@ -20,6 +20,7 @@ OWN = "advisor"
 """The outbox of the advisor's own alerts, and the host of those that are about itself."""
 _KNOWN_SECONDS = 2 * 86_400.0
 """A host that was silent for longer before anybody looked is an old recording, not a fault."""
+_GONE_SECONDS = 14 * 86_400.0
 
 
 class Intake:
@@ -52,6 +53,10 @@ class Intake:
     def look_for_silence(self) -> None:
         """Raises `host_silent` for hosts that send nothing more, and ends it when they do."""
         now = self._clock.wall()
+        for row in self._state.open_alerts():
+            if row.event.rule == "host_silent" and now - row.event.time > _GONE_SECONDS:
+                text = f"{row.event.host} has been silent for two weeks: it is no longer expected"
+                self._add(row.event.host, "host_silent", text, now, raised=False)
         standing = {(r.event.host, r.event.rule) for r in self._state.open_alerts()}
         for outbox in self._outboxes:
             if outbox.name in self._failing:

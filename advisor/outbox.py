@@ -15,11 +15,13 @@ from typing import Any, Protocol
 from advisor.influxql import InfluxQL, quoted
 from advisor.service_config import InfluxReading
 from advisor.state import Mark
+from telemetry.clock import Clock
 from telemetry.event import Event, Severity
 from telemetry.store import StoreReader
 
 _LOOK_BACK = "30d"
 """How late rows may arrive: as long as a store of an agent that cannot ship is trusted to last."""
+_FIRST_LOOK_SECONDS = 30 * 86_400.0
 _SEEN_WITHIN = "2d"
 
 
@@ -46,15 +48,18 @@ class Outbox(Protocol):
 class LocalOutbox:
     """The event table of a local store, in the order of commit."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         self.name = f"store:{path}"
         self._path = path
+        self._clock = clock
 
     def take(self, marks: Mapping[str, Mark]) -> Taken:
         mark = marks.get("", Mark(0, 0.0))
         with StoreReader(self._path) as store:
-            rows = store.events(after_id=mark.position - 1 if mark.position else 0)
-            if mark.position:
+            if not mark.position:  # a store of years is not read as a whole at the first look
+                rows = store.events(since=self._clock.wall() - _FIRST_LOOK_SECONDS)
+            else:
+                rows = store.events(after_id=mark.position - 1)
                 if rows and rows[0][0] == mark.position and rows[0][1].time == mark.time:
                     rows = rows[1:]
                 else:  # another store lies here now: its rows begin anew

@@ -58,7 +58,7 @@ class Service:
         self.settings = settings
         self._clock = clock or SystemClock()
         stores = tuple(stores)
-        outboxes = outboxes_of(settings, stores)
+        outboxes = outboxes_of(settings, self._clock, stores)
         self.state = State(settings.service.state)
         service = settings.service
         self.intake = Intake(
@@ -142,10 +142,10 @@ class Service:
             self._faults.pop(job.name, None)
 
 
-def outboxes_of(settings: Settings, stores: Iterable[Path] = ()) -> list[Outbox]:
+def outboxes_of(settings: Settings, clock: Clock, stores: Iterable[Path] = ()) -> list[Outbox]:
     """The stores that are named (here or in the settings) and InfluxDB. Raises ConfigError."""
     paths = list(stores) or [Path(store) for store in settings.stores]
-    found: list[Outbox] = [LocalOutbox(path) for path in paths]
+    found: list[Outbox] = [LocalOutbox(path, clock) for path in paths]
     if settings.influx.url:
         found.append(InfluxOutbox(settings.influx))
     if not found:

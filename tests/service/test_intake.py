@@ -54,7 +54,12 @@ def told(state: State) -> list[tuple[str, str, bool]]:
 
 
 def test_rows_are_taken_once_and_in_order(tmp_path: Path, state: State) -> None:
-    intake = Intake(state, [LocalOutbox(tmp_path / "a.db")], ManualClock(NOW), silent_seconds=600)
+    intake = Intake(
+        state,
+        [LocalOutbox(tmp_path / "a.db", ManualClock(NOW))],
+        ManualClock(NOW),
+        silent_seconds=600,
+    )
     with Store(tmp_path / "a.db") as store:
         store.append(events=[alert("a"), Event(NOW, "gpu01", "xid", "79"), alert("b")])
         assert intake.step() == 2
@@ -69,7 +74,12 @@ def test_rows_are_taken_once_and_in_order(tmp_path: Path, state: State) -> None:
 def test_a_store_that_was_made_anew_is_read_from_its_beginning(
     tmp_path: Path, state: State
 ) -> None:
-    intake = Intake(state, [LocalOutbox(tmp_path / "a.db")], ManualClock(NOW), silent_seconds=600)
+    intake = Intake(
+        state,
+        [LocalOutbox(tmp_path / "a.db", ManualClock(NOW))],
+        ManualClock(NOW),
+        silent_seconds=600,
+    )
     with Store(tmp_path / "a.db") as store:
         store.append(events=[alert("a"), alert("b")])
         intake.step()
@@ -94,7 +104,9 @@ def test_a_host_that_falls_silent_is_told_once_and_when_it_is_back(
     tmp_path: Path, state: State
 ) -> None:
     clock = ManualClock(NOW)
-    intake = Intake(state, [LocalOutbox(tmp_path / "a.db")], clock, silent_seconds=600)
+    intake = Intake(
+        state, [LocalOutbox(tmp_path / "a.db", ManualClock(NOW))], clock, silent_seconds=600
+    )
     with Store(tmp_path / "a.db") as store:
         store.append([window(int(NOW) - 20), window(int(NOW) - 3_000_000, "old-recording")])
         for _ in range(30):
@@ -123,7 +135,12 @@ def test_a_source_that_cannot_be_read_is_told_and_makes_nobody_silent(
     broken: Outbox = Broken()  # type: ignore[assignment]
     with Store(tmp_path / "a.db") as store:
         store.append(events=[alert("a")])
-        intake = Intake(state, [broken, LocalOutbox(tmp_path / "a.db")], clock, silent_seconds=600)
+        intake = Intake(
+            state,
+            [broken, LocalOutbox(tmp_path / "a.db", ManualClock(NOW))],
+            clock,
+            silent_seconds=600,
+        )
         for _ in range(15):
             clock.advance(60)
             intake.step()
