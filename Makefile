@@ -33,6 +33,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 # Generated files: one line each, GEN.<path> = <arguments of python that print the file>.
 GEN.docs/alert-rules.md = -m agent.rules_page
 GEN.docs/planner.md = -m advisor.planner.points
+GEN.docs/profiles.md = -m advisor.profiles.page
 GEN.dashboards/agent-health.json = -m dashboards.generate agent-health
 GEN.dashboards/fleet.json = -m dashboards.generate fleet
 GEN.dashboards/gpu.json = -m dashboards.generate gpu
@@ -60,5 +61,6 @@ clean: ## remove what was built; .venv stays
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 include verify.mk
+include install.mk
 
 .PHONY: help setup run test check fix regen check-generated bench clean

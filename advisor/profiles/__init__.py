@@ -40,7 +40,8 @@ class Rule:
     `tolerance` is the share by which the value may be missed (marketed against usable sizes).
     `when_*` narrow the rule to jobs of a size; an unknown size means that the rule abstains.
     `breach` is what a breach means: under, over or advice. Of rules that say the same of one
-    dimension, that of the lowest `precedence` decides.
+    dimension, that of the lowest `precedence` decides. `observed` says how a rule without a
+    quantity is seen.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Rule:
     when_job_gpus_at_least: int | None = None
     precedence: int = 5
     note: str | None = None
+    observed: str | None = None
 
     def applies_to(self, phase: Phase) -> bool:
         """Whether the rule speaks of a phase."""
