@@ -89,6 +89,11 @@ class FleetSource:
 
     def series(self, host: str, since: int, until: int) -> dict[str, Any] | None:
         tier = tier_of(since, until)
+        told = self._course(host, since, until, tier)
+        # 10-second windows are kept for days only: before them there are the 5-minute ones.
+        return self._course(host, since, until, 300) if told is None and tier == 10 else told
+
+    def _course(self, host: str, since: int, until: int, tier: int) -> dict[str, Any] | None:
         where = (
             f'"host" = {text(host)} AND "window" = {text("10s" if tier == 10 else "5m")}'
             f" AND time >= {since}s AND time < {until}s"
@@ -207,12 +212,10 @@ def _host(name: str, series: Series | None, gpus: list[GpuNow], version: str | N
     end = max([*ends, row["time"] + seconds])
     # A card that has been silent longer than the others says nothing of now.
     settled = tuple(
-        gpu if gpu.time is not None and gpu.time > end - 2.5 * seconds else _silent(gpu)
+        gpu
+        if gpu.readings and gpu.time is not None and gpu.time > end - 2.5 * seconds
+        else GpuNow(gpu.uuid, gpu.time, gpu.index, gpu.name, error=gpu.error)
         for gpu in gpus
     )
     readings = {n: float(row[n]) for n in HOST_READINGS if n in row}
     return HostNow(name, end, seconds, settled, readings, version)
-
-
-def _silent(gpu: GpuNow) -> GpuNow:
-    return GpuNow(gpu.uuid, gpu.time, gpu.index, gpu.name)

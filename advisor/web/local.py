@@ -74,12 +74,12 @@ class LocalSource:
         return Picture(tuple(hosts[name] for name in sorted(hosts)), tuple(alerts))
 
     def series(self, host: str, since: int, until: int) -> dict[str, Any] | None:
-        tier = tier_of(since, until)
         best: dict[str, Any] | None = None
         for path in self._paths:
             with _reader(path) as reader:
                 if host not in reader.hosts():
                     continue
+                tier = _tier(reader, host, since, until)
                 told = _Told(reader, host, tier, since, until, self._classifier)
             found = told.course()
             if best is None or len(found["time"]) > len(best["time"]):
@@ -122,6 +122,14 @@ def _reader(path: Path) -> Iterator[StoreReader]:
         raise SourceError(str(error)) from None
     except sqlite3.Error as error:
         raise SourceError(f"{path}: cannot be read ({error})") from None
+
+
+def _tier(reader: StoreReader, host: str, since: int, until: int) -> int:
+    """10-second windows are kept for days only: before them there are the 5-minute ones."""
+    fine, coarse = reader.span(host, 10), reader.span(host, 300)
+    if coarse is not None and (fine is None or max(since, coarse[0]) < fine[0] - 3600):
+        return 300
+    return tier_of(since, until)
 
 
 class _Told:
@@ -212,12 +220,14 @@ def _gpu_now(told: _Told, head: Mapping[str, Any], newest: int | None) -> GpuNow
     name, index = head.get("name"), head.get("index")
     if frame is None or not len(frame):
         return GpuNow(uuid, index=index, name=name)
-    end = float(frame.start[-1] + frame.seconds[-1])
     texts = frame.texts[-1]
     if name is None:
         name = texts.get("gpu_model")
-    if frame.start[-1] != newest:  # it had windows of late, and has none now
-        return GpuNow(uuid, end, index, name)
+    read = _last_read(frame)
+    if read is None or frame.start[read] != newest:  # it was read of late, or never, not now
+        end = None if read is None else float(frame.start[read] + frame.seconds[read])
+        return GpuNow(uuid, end, index, name, error=texts.get("error"))
+    end = float(frame.start[read] + frame.seconds[read])
     states = told.states[uuid]
     state = states[-1]
     since = frame.start[-1]
@@ -241,6 +251,14 @@ def _gpu_now(told: _Told, head: Mapping[str, Any], newest: int | None) -> GpuNow
         readings=readings,
         memory_needed_bytes=needed_bytes(told.engines, uuid, _last(told.jobs, uuid)),
         processes=tuple(_processes(told.processes, uuid, frame.start[-1])),
+    )
+
+
+def _last_read(frame: Frame) -> int | None:
+    """The newest window in which anything of the GPU was read, its size apart."""
+    columns = [c for n, c in frame.columns.items() if n in GPU_READINGS and "_total_" not in n]
+    return next(
+        (i for i in range(len(frame) - 1, -1, -1) if any(c[i] is not None for c in columns)), None
     )
 
 

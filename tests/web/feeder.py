@@ -26,7 +26,7 @@ class Feeder:
         path: Path,
         scenario: str = "mixed",
         *,
-        hours: float = 2.0,
+        hours: float = 0.4,
         behind: int = 600,
         change: Callable[[Sample], None] | None = None,
         host: str | None = None,

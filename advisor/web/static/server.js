@@ -16,7 +16,7 @@ const HOST_LINES = [
   ["pressure_io_some_ratio", "io_pressure"], ["pressure_memory_some_ratio", "memory_pressure"],
 ];
 const RANGES = [["15", 900], ["1", 3600], ["2", 7200], ["6", 21600], ["24", 86400], ["7", 604800]];
-const FINE = 3 * 3600, LONGEST = 14 * 86400, SHORTEST = 60;
+const LONGEST = 14 * 86400, SHORTEST = 60;
 
 export class Server {
   constructor(place, live) {
@@ -34,6 +34,7 @@ export class Server {
     this.host = name;
     this.course = null;
     this.hidden.clear();
+    this.had = new Set();
     this.until = null;
     this.title = h("h2", {}, name);
     this.age = h("span");
@@ -110,8 +111,8 @@ export class Server {
   extend(host) {
     const course = this.course;
     if (!course) return;
-    if (this.width > FINE) {
-      if (this.live.now() - this.loaded > 300) this.load();
+    if (course.step > 10) {
+      if (this.live.now() - this.loaded > 60) this.load();
       return;
     }
     const start = host.time - (host.window_seconds ?? 10);
@@ -200,8 +201,10 @@ export class Server {
     const none = course.time.map(() => null);
     GPU_CHARTS.forEach(([name], i) => {
       const some = course.gpus.some(gpu => gpu.columns[name]);
-      this.charts[i].element.hidden = this.course != null && !some;
-      if (some || !this.course) this.charts[i].show(course.time, names, course.gpus.map(gpu => gpu.columns[name] ?? none), since, until);
+      if (some) this.had.add(name); // a chart that was there stays: it may have the focus
+      const kept = some || this.had.has(name) || !this.course;
+      this.charts[i].element.hidden = !kept;
+      if (kept) this.charts[i].show(course.time, names, course.gpus.map(gpu => gpu.columns[name] ?? none), since, until);
     });
     const lines = HOST_LINES.filter(([name]) => course.host[name]);
     this.charts.at(-1).show(course.time, lines.map(([, word]) => say(word)), lines.map(([name]) => course.host[name]), since, until);
