@@ -45,6 +45,26 @@ class Basis(StrEnum):
     DOCUMENTED = "documented"
 
 
+class Step(StrEnum):
+    """The order in which advice is worth following: what costs nothing first, buying last.
+
+    `FEWER_GPUS` stands for less of other hardware too.
+    """
+
+    REPAIR = "repair"
+    ENGINE = "engine"
+    QUANTISATION = "quantisation"
+    CONSOLIDATION = "consolidation"
+    SMALLER_CLASS = "smaller_class"
+    FEWER_GPUS = "fewer_gpus"
+    BUY = "buy"
+
+    @property
+    def rank(self) -> int:
+        """From 0, the first to be taken."""
+        return list(Step).index(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One figure: the metric, the statistic that it is, its value and what it was held against."""
@@ -114,6 +134,7 @@ class Finding:
     cause: str | None = None
     lost_ratio: float | None = None
     demand: Demand | None = None
+    step: Step | None = None
     what_if: tuple[WhatIf, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

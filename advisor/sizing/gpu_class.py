@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
+from advisor.finding import Basis, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, say
 from advisor.sizing import documented
 from advisor.sizing.case import Case
@@ -85,6 +85,7 @@ def _costly_for_inference(case: Case) -> list[Opinion]:
             recommendation=say(
                 "At the next purchase, let the measured need choose the card, not the brand."
             ),
+            step=Step.BUY,
         )
     ]
 
@@ -121,4 +122,5 @@ def _over(case: Case, smaller: Replay, heavy: bool) -> Opinion:
             card=what.gpu,
             now=case.cards[0].name,
         ),
+        step=Step.SMALLER_CLASS,
     )

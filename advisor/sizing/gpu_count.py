@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
+from advisor.finding import Basis, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, Message, say
 from advisor.sizing import documented, series, well_used
 from advisor.sizing.case import FEEDING, Case
@@ -181,6 +181,7 @@ def _over(case: Case, need: _Need, enough: int, advised: Sequence[str]) -> Opini
             card=case.cards[0].name,
             free=free,
         ),
+        step=Step.FEWER_GPUS,
         saving=None if standby else _saving(free),
         gpu_hours_per_week=None if standby else free * _WEEK_HOURS,
     )
@@ -202,6 +203,7 @@ def _too_many(case: Case, used: int, unused: list[str], advised: tuple[str, ...]
         recommendation=None
         if wanted
         else say("Give the {free} unused GPUs other work, or move them.", free=len(unused)),
+        step=Step.FEWER_GPUS,
         saving=None if wanted else _saving(len(unused)),
         gpu_hours_per_week=None if wanted else len(unused) * _WEEK_HOURS,
     )

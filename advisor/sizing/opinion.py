@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.finding import Basis, Demand, Dimension, Evidence, Finding, Verdict
+from advisor.finding import Basis, Demand, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, Message, say
 from advisor.sizing.case import Case
 
@@ -45,6 +45,7 @@ class Opinion:
     demand: Demand | None = None
     rules: tuple[str, ...] = ()
     precedence: int = 5
+    step: Step | None = None
 
 
 def settle(
@@ -87,7 +88,19 @@ def settle(
         cause=best.cause,
         lost_ratio=None if best.lost_ratio is None else round(best.lost_ratio, 4),
         demand=best.demand,
+        step=None if best.recommendation is None else best.step or _step(best),
     )
+
+
+def _step(opinion: Opinion) -> Step:
+    """What is short is bought, where nothing cheaper is named; else something is mended."""
+    match opinion.verdict:
+        case Verdict.UNDER:
+            return Step.BUY
+        case Verdict.OVER:
+            return Step.FEWER_GPUS
+        case _:
+            return Step.REPAIR
 
 
 def _order(opinion: Opinion) -> tuple[int, int, float]:

@@ -81,4 +81,5 @@ def _by(deciding: Sequence[Finding], verdict: Verdict) -> Finding:
         cause=best.cause,
         lost_ratio=best.lost_ratio,
         demand=best.demand,
+        step=best.step,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor.demand import JobDemand
-from advisor.finding import Basis, Demand, Dimension, Evidence, Finding, Verdict
+from advisor.finding import Basis, Demand, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, Value, say
 from advisor.sizing import documented, series
 from advisor.sizing.case import Case
@@ -86,6 +86,7 @@ def _job(case: Case, demand: JobDemand) -> Opinion | None:
         min(demand.confidence, limits.number("confidence", "right")),
         evidence=evidence,
         recommendation=say("A card with less memory would do for this work.") if roomy else None,
+        step=Step.SMALLER_CLASS,
         demand=told,
     )
 
@@ -130,6 +131,7 @@ def _over(case: Case) -> list[Opinion]:
                 count=best.count,
                 card=best.name,
             ),
+            step=Step.CONSOLIDATION,
             demand=Demand(need / len(case.cards), past.jobs[0].source, sure),
         )
     ]
@@ -161,6 +163,7 @@ def _cannot_hold(case: Case) -> list[Opinion]:
             recommendation=say(
                 "Load the model in 8 or 4 bits, or give it cards with more memory together."
             ),
+            step=Step.QUANTISATION,
         )
     ]
 
@@ -193,6 +196,7 @@ def _full(case: Case) -> list[Opinion]:
             else say(
                 "Try an fp8 KV cache or a smaller quantisation first; then more memory per model."
             ),
+            step=Step.ENGINE if more else Step.QUANTISATION,
         )
     ]
 

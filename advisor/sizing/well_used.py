@@ -6,7 +6,7 @@ a smaller class, fewer GPUs, and buying last.
 
 from __future__ import annotations
 
-from advisor.finding import Basis, Evidence, Verdict
+from advisor.finding import Basis, Evidence, Step, Verdict
 from advisor.message import Amount, say
 from advisor.sizing import series
 from advisor.sizing.case import Case
@@ -56,6 +56,7 @@ def queue(case: Case) -> Opinion | None:
                 "Serve the model with an engine that batches continuously (vLLM, SGLang,"
                 " TensorRT-LLM), and look again before a card is bought."
             ),
+            step=Step.ENGINE,
         )
     return Opinion(
         Verdict.UNDER,
@@ -71,6 +72,7 @@ def queue(case: Case) -> Opinion | None:
         recommendation=say(
             "The engine batches already: try a smaller quantisation first; then add a card."
         ),
+        step=Step.QUANTISATION,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor import prices
+from advisor import cli, prices
 from advisor.assessment import Observations
 from advisor.errors import ConfigError
 from advisor.finding import Dimension, Verdict
@@ -185,6 +185,20 @@ def test_a_wrong_file_is_refused_by_name_and_key(text: str, says: str, tmp_path:
     assert str(file) in str(error.value)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_command_prints_the_example_and_checks_a_named_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["config", "--prices"]) == 0
+    file = tmp_path / "prices.toml"
+    file.write_text(capsys.readouterr().out)
+    settings_file = tmp_path / "advisor.toml"
+    settings_file.write_text(f'prices = "{file}"')
+    assert cli.main(["config", "--check", str(settings_file)]) == 0
+    file.write_text('currency = "EUR"')
+    assert cli.main(["config", "--check", str(settings_file)]) == 78
+    assert f"{file}: source" in capsys.readouterr().err
 
 
 def _with_energy(seen: Observations, watts: float) -> Observations:
