@@ -32,6 +32,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 
 # Generated files: one line each, GEN.<path> = <arguments of python that print the file>.
 GEN.docs/alert-rules.md = -m agent.rules_page
+GEN.docs/metrics.md = -m agent.metrics_page
 GEN.docs/planner.md = -m advisor.planner.points
 GEN.docs/profiles.md = -m advisor.profiles.page
 GEN.dashboards/agent-health.json = -m dashboards.generate agent-health

@@ -31,6 +31,12 @@ sys.stdin.read()
 """
 
 
+FACTORY = """model_name_or_path: NousResearch/Meta-Llama-3-8B
+finetuning_type: lora
+quantization_bit: 4
+"""
+
+
 @contextmanager
 def running(program: Path, *arguments: str, cwd: Path | None = None) -> Iterator[int]:
     program.write_text(HOLD)
@@ -108,8 +114,7 @@ def test_a_process_without_weights_has_none(tmp_path: Path) -> None:
             Kind.LORA_FINETUNING,
         ),
         (
-            "model_name_or_path: NousResearch/Meta-Llama-3-8B\n  finetuning_type: lora\n"
-            + "quantization_bit: 4\n",
+            FACTORY,
             Kind.QLORA_FINETUNING,
         ),
         (
