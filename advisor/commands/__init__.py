@@ -25,6 +25,7 @@ from advisor.commands import (
     report,
     serve,
     snooze,
+    top,
 )
 
 
@@ -51,4 +52,5 @@ COMMANDS: tuple[Command, ...] = (
     serve,
     notify,
     snooze,
+    top,
 )

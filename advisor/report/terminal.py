@@ -86,7 +86,7 @@ def _servers(report: Report, language: Language) -> RenderableType:
     table.add_column(overflow="fold")
     for line in listed[:_LINES]:
         reason = "" if line.reason is None else language.text(line.reason)
-        facts = [_plain(line.cards)]
+        facts = [plain(line.cards)]
         if line.share is not None:
             facts.append(language.text("at work {share}", share=language.share(line.share)))
         if line.utilization is not None:
@@ -95,9 +95,7 @@ def _servers(report: Report, language: Language) -> RenderableType:
         told = Text(reason)
         told.append(f"\n{' · '.join(fact for fact in facts if fact)}", style="dim")
         label = f"{line.mark} {language.text(line.label)}"
-        table.add_row(
-            Text(_plain(line.server.host)), Text(label, style=_STYLES[line.verdict]), told
-        )
+        table.add_row(Text(plain(line.server.host)), Text(label, style=_STYLES[line.verdict]), told)
     parts: list[RenderableType] = [Padding(table, (1, 0, 0, 2))]
     if len(listed) > _LINES:
         parts.append(Text("  " + language.text("and {n} more", n=len(listed) - _LINES)))
@@ -144,9 +142,9 @@ def _owners(report: Report, language: Language) -> RenderableType:
     owners.add_column(language.text("kept waiting"), justify="right")
     owners.add_column(language.text("held, no work"), justify="right")
     for owner in told.first:
-        name = _plain(language.value(owner.name))
+        name = plain(language.value(owner.name))
         if owner.kind:
-            name += f" ({_plain(language.value(owner.kind))})"
+            name += f" ({plain(language.value(owner.kind))})"
         owners.add_row(
             Text(name),
             language.hours(owner.worked),
@@ -168,7 +166,7 @@ def _actions(report: Report, language: Language) -> RenderableType:
         assert finding.recommendation is not None
         body = Text(language.text(finding.recommendation), style="bold")
         body.append(
-            f"\n{_plain(action.server.host)} · {language.text(item.dimension)}: "
+            f"\n{plain(action.server.host)} · {language.text(item.dimension)}: "
             + language.text(finding.reason),
             style="not bold",
         )
@@ -195,6 +193,6 @@ def _actions(report: Report, language: Language) -> RenderableType:
     return Group(*parts)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text of a machine without control characters, which a terminal would obey."""
     return "".join(c if c.isprintable() else "�" for c in text)
