@@ -94,7 +94,7 @@ def serve(launch: Launch) -> int:
     signals = Signals()
     clock = _Clock(signals)
     alerts = settings.alerts
-    book = Rulebook.load(alerts.rules) if alerts.enabled else None
+    book = Rulebook.load(alerts.rules, series=False) if alerts.enabled else None
     source, host = _source(launch, clock)
     path = Path(settings.store.path)
     store: Store | None = None

@@ -291,3 +291,16 @@ def test_an_exemption_that_begins_ends_an_alert(tmp_path: Path) -> None:
             for e in alerts.step(10, start, start + 10, {GPU: Seen({"lost_ratio": 1.0})})
         ]
     assert told == [(True, 20), (False, 640)]
+
+
+def test_a_folder_that_may_not_be_read_is_told_and_one_that_is_absent_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Rulebook.load(tmp_path / "absent").rules == BOOK.rules
+
+    def refuse(path: object) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("agent.rulebook.os.listdir", refuse)
+    with pytest.raises(ConfigError, match=r"rules\.d: cannot be read \(Permission denied\)"):
+        Rulebook.load(tmp_path / "rules.d")
