@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -298,8 +299,12 @@ def test_a_folder_that_may_not_be_read_is_told_and_one_that_is_absent_is_none(
 ) -> None:
     assert Rulebook.load(tmp_path / "absent").rules == BOOK.rules
 
-    def refuse(path: object) -> list[str]:
-        raise PermissionError(13, "Permission denied", str(path))
+    real = os.listdir
+
+    def refuse(path: str) -> list[str]:
+        if str(path).endswith("rules.d"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
 
     monkeypatch.setattr("agent.rulebook.os.listdir", refuse)
     with pytest.raises(ConfigError, match=r"rules\.d: cannot be read \(Permission denied\)"):
