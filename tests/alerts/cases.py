@@ -252,7 +252,10 @@ def troubles() -> list[Case]:
     # 100 % at 60 W of 400 W for hours, PCIe at rest: github.com/NVIDIA/nccl/issues/968 and others.
     hang = {**held(40), "utilization_ratio": 1.0, "power_watts": 95.0, **SPIN}
     read_wait = held(job_read_bytes_per_second=5e7, job_blocked_ratio=0.9)
-    leak = lambda i: {GPU: step(gib=40 + (i - quiet) / 150)}  # noqa: E731
+
+    def leak(i: int) -> Rows:
+        return {GPU: step(gib=40 + (i - quiet) / 150)}
+
     return [
         Case(
             "a notebook left open",
