@@ -15,6 +15,7 @@ from advisor.hours import gpu_hours, owner_hours
 from advisor.money import Payback, payback, with_savings
 from advisor.observe import observe
 from advisor.phase import Phase, Segment
+from advisor.pooling import pool_need
 from advisor.prices import Prices
 from advisor.prices import load as load_prices
 from advisor.rulebook import Rulebook
@@ -62,7 +63,7 @@ def assess(
         findings=with_savings(judge(case), judged, prices),
         observations=observations,
         work=work(case),
-        past=case.past,
+        pool_need=pool_need(case),
         payback=_payback(case, judged, prices),
     )
 

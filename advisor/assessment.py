@@ -13,7 +13,7 @@ from telemetry.window import Frame
 
 if TYPE_CHECKING:
     from advisor.money import Payback
-    from advisor.sizing.load import LookBack
+    from advisor.pooling import PoolNeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,9 @@ class Assessment:
     """The answer for one server.
 
     `observations` are what it rests on, over the sized period; None where only the inventory is
-    known. `work` is what sizing saw of the work, empty where its need is not known; `past` the same
-    with each job's memory, for a fleet. `payback` is told with the user's prices alone.
+    known. `work` is what sizing saw of the work, empty where its need is not known;
+    `pool_need` the same with each job's memory, of an inference server. `payback` is told with
+    the user's prices alone.
     """
 
     host: str
@@ -109,5 +110,5 @@ class Assessment:
     findings: tuple[Finding, ...]
     observations: Observations | None = None
     work: tuple[Work, ...] = ()
-    past: LookBack | None = None
+    pool_need: PoolNeed | None = None
     payback: Payback | None = None

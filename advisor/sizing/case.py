@@ -121,6 +121,12 @@ class Case:
         working = {p: share for p, share in self.phases.items() if p not in QUIET}
         return max(working, key=lambda p: working[p]) if working else None
 
+    @cached_property
+    def ruled_phases(self) -> frozenset[Phase]:
+        """The phases that documented rules are asked for: a passing trial makes no trainer."""
+        least = self.thresholds.number("usage", "phase_share")
+        return frozenset(p for p, share in self.phases.items() if share >= least)
+
     @property
     def feeds_on_data(self) -> bool:
         """Whether a phase that reads a data set runs here."""

@@ -16,7 +16,7 @@ def opinions(case: Case, dimension: Dimension) -> list[Opinion]:
     A piece of advice that is met is no reason to call anything right, and says nothing.
     """
     found = []
-    for rule in case.profiles.checkable(dimension, case.phases):
+    for rule in case.profiles.checkable(dimension, case.ruled_phases):
         value = quantity(case, rule)
         if value is not None and _concerns(case, rule):
             opinion = _opinion(case, rule, value)
@@ -27,7 +27,7 @@ def opinions(case: Case, dimension: Dimension) -> list[Opinion]:
 
 def unsaid(case: Case, dimension: Dimension, unknown: Message) -> Message:
     """Why no rule speaks: the guides ask nothing here, or what they ask of is `unknown`."""
-    if case.main_phase is not None and not case.profiles.checkable(dimension, case.phases):
+    if case.main_phase is not None and not case.profiles.checkable(dimension, case.ruled_phases):
         return say("the guides ask nothing of it for this work on a single server")
     return unknown
 

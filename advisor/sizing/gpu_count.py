@@ -144,13 +144,22 @@ def _evidence(case: Case, past: LookBack, gpus: int) -> tuple[Evidence, ...]:
 
 
 def _unused(case: Case) -> list[str]:
-    """GPUs on which nothing ran and nothing was held in any window that was seen."""
+    """Cards on which nothing ran and nothing was held in any window that could be told.
+
+    A card of which more than a few windows are unknown is not called unused; an instance of MIG is
+    no card.
+    """
     assert case.observations is not None
     unused = []
-    for uuid, timeline in case.observations.gpus.items():
-        states = {result.state for result in timeline.states}
-        if states == {State.IDLE_FREE}:
-            unused.append(uuid)
+    for card in case.cards:
+        timeline = case.observations.gpus.get(card.info.uuid)
+        if timeline is None or not timeline.states:
+            continue
+        states = [result.state for result in timeline.states]
+        free = states.count(State.IDLE_FREE)
+        least = case.thresholds.number("usage", "unused_known_ratio") * len(states)
+        if free + states.count(State.UNKNOWN) == len(states) and free >= least:
+            unused.append(card.info.uuid)
     return unused
 
 

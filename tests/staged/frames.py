@@ -25,7 +25,8 @@ FREE = WindowState(State.IDLE_FREE, 0.9)
 class Made:
     """A chatbot on so many cards. `levels` are the GPUs' utilisation, repeated over the windows.
 
-    `cache` is the KV cache in use, of `pool` bytes; `seen` the windows that were kept (all: None).
+    Windows begin `offset` seconds past a multiple of five minutes, as an import's may. `cache` is
+    the KV cache in use, of `pool` bytes; `seen` the windows that were kept (all: None).
     """
 
     cards: int = 2
@@ -39,6 +40,7 @@ class Made:
     seen: frozenset[int] | None = None
     idle_windows: int = 0
     backwards: bool = False
+    offset: int = 0
 
 
 def observations(made: Made) -> Observations:
@@ -49,7 +51,7 @@ def observations(made: Made) -> Observations:
     gpus = {uuid: _gpu(made, uuid, tuple(uuids), kept) for uuid in uuids}
     engine = Frame(
         ("engine", "8000"),
-        [START + 300 * i for i in kept],
+        [START + made.offset + 300 * i for i in kept],
         [300] * len(kept),
         {
             "kv_cache_usage_ratio": [made.cache if i < made.windows else 0.0 for i in kept],
@@ -63,7 +65,7 @@ def observations(made: Made) -> Observations:
     covered = 300.0 * len(kept)
     return Observations(
         "made",
-        Period(START, START + 300 * total),
+        Period(START + made.offset, START + made.offset + 300 * total),
         _inventory(made, uuids),
         gpus,
         {"engine": [engine], "host": [], "disk": [], "mount": [], "nic": [], "gpu_process": []},
@@ -81,7 +83,7 @@ def _gpu(made: Made, uuid: str, uuids: tuple[str, ...], kept: Sequence[int]) -> 
     levels = [made.levels[i % len(made.levels)] if i < made.windows else 0.0 for i in kept]
     frame = Frame(
         ("gpu", uuid),
-        [START + 300 * i for i in kept],
+        [START + made.offset + 300 * i for i in kept],
         [300] * len(kept),
         {
             "utilization_ratio": list(levels),
@@ -93,7 +95,7 @@ def _gpu(made: Made, uuid: str, uuids: tuple[str, ...], kept: Sequence[int]) -> 
         "made",
         uuid,
         START,
-        START + 300 * made.windows,
+        START + made.offset + 300 * made.windows,
         Phase.LLM_INFERENCE,
         0.9,
         model=MODEL,

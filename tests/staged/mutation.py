@@ -13,7 +13,7 @@ from advisor.sizing import judge
 from advisor.sizing.case import Case
 from tests.staged import staging
 
-KEPT = ("past", "replays", "busy_sums", "_seconds")
+KEPT = ("past", "replays", "busy_sums", "_seconds", "ruled_phases")
 FLIPPED = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 

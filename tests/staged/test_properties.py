@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.finding import Dimension, Finding, Verdict
+from advisor.phase import Phase
 from advisor.rulebook import Rulebook
 from advisor.sizing import judge
 from tests.staged.frames import WEEK, Made, case, observations
@@ -85,6 +87,26 @@ def test_a_gap_is_never_a_zero(made: Made, missing: set[int]) -> None:
     assert {m.memory for m in gaps.past.moments} == {m.memory for m in whole.past.moments}
     for dimension, finding in findings(replace(even, seen=seen)).items():
         assert finding.coverage_ratio < 1.0 or not missing, dimension
+
+
+@FEW
+@given(SERVERS, st.integers(1, 299))
+def test_windows_that_begin_anywhere_give_the_same_need(made: Made, offset: int) -> None:
+    even = replace(made, levels=made.levels[:1])
+    aligned, shifted = findings(even), findings(replace(even, offset=offset))
+    for dimension in (Dimension.GPU_COUNT, Dimension.VRAM, Dimension.OVERALL):
+        assert aligned[dimension].verdict is shifted[dimension].verdict
+    assert max(case(replace(even, offset=offset), RULEBOOK).busy_sums) == pytest.approx(
+        max(case(even, RULEBOOK).busy_sums)
+    )
+
+
+def test_a_passing_trial_of_training_is_held_against_no_rule_of_training() -> None:
+    served = case(Made(), RULEBOOK)
+    for share, asked in ((0.01, False), (0.2, True)):
+        phases = {Phase.LLM_INFERENCE: 1.0 - share, Phase.TRAINING: share}
+        (ram,) = [f for f in judge(replace(served, phases=phases)) if f.dimension is Dimension.RAM]
+        assert ("R04" in ram.rules) is asked
 
 
 def test_a_gpu_that_was_not_seen_in_a_window_makes_it_incomplete() -> None:

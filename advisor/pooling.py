@@ -6,6 +6,8 @@ cards that are never needed at once. Memory is packed onto cards, not added up.
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +15,7 @@ from advisor.assessment import Assessment
 from advisor.finding import Dimension, Finding, Verdict
 from advisor.message import Amount, Message, say
 from advisor.sizing import series
-from advisor.sizing.case import QUIET, SERVING
-from advisor.sizing.load import Moment
+from advisor.sizing.case import QUIET, SERVING, Case
 from advisor.sizing.packing import cards_for
 from advisor.sizing.thresholds import Thresholds
 
@@ -90,14 +91,51 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
-    """An inference server whose need is known at every moment."""
+class PoolNeed:
+    """What an inference server needed at each moment in which all its GPUs were seen.
 
-    host: str
+    Columns of equal length: `starts` in seconds, `busy` in cards, and bytes of each job. Arrays,
+    since hundreds of servers of four weeks are held at once.
+    """
+
     card: str
     gpus: int
     card_bytes: float
-    moments: dict[int, Moment]
+    starts: array[int]
+    busy: array[float]
+    memory: tuple[array[float], ...]
+
+
+def pool_need(case: Case) -> PoolNeed | None:
+    """None where a server does not serve, is declared to be spare, or its need is unknown."""
+    past, inventory = case.past, case.inventory
+    if past is None or not past.serves or inventory.standby or inventory.redundancy:
+        return None
+    names = {gpu.name for gpu in inventory.gpus}
+    sizes = [gpu.memory_bytes for gpu in inventory.gpus if gpu.memory_bytes]
+    name = next(iter(names), None)
+    if len(names) != 1 or name is None or len(sizes) != len(inventory.gpus):
+        return None
+    moments = [m for m in past.moments if m.complete]
+    if not moments:
+        return None
+    return PoolNeed(
+        name,
+        len(sizes),
+        float(min(sizes)),
+        array("q", (m.start for m in moments)),
+        array("d", (m.busy for m in moments)),
+        tuple(array("d", (m.memory[i] for m in moments)) for i in range(len(past.jobs))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A server of a pool: its need by time, and the cards that it needs alone."""
+
+    host: str
+    need: PoolNeed
+    places: dict[int, int]
     needed: int
 
 
@@ -125,7 +163,7 @@ class FleetTeller:
         """What is said of those that were added."""
         by_card: dict[str, list[_Member]] = {}
         for member in self._members:
-            by_card.setdefault(member.card, []).append(member)
+            by_card.setdefault(member.need.card, []).append(member)
         pools = (self._pool(card, members) for card, members in sorted(by_card.items()))
         groups = (Group(*key, tuple(sorted(hosts))) for key, hosts in self._said.items())
         return Fleet(
@@ -136,31 +174,22 @@ class FleetTeller:
         )
 
     def _member(self, assessment: Assessment) -> _Member | None:
-        """None where a server does not serve, is declared to be spare, or its need is unknown."""
-        past, inventory = assessment.past, assessment.inventory
-        if past is None or not past.serves or inventory.standby or inventory.redundancy:
+        need = assessment.pool_need
+        if need is None:
             return None
-        names = {gpu.name for gpu in inventory.gpus}
-        sizes = [gpu.memory_bytes for gpu in inventory.gpus if gpu.memory_bytes]
-        name = next(iter(names), None)
-        if len(names) != 1 or name is None or len(sizes) != len(inventory.gpus):
-            return None
-        moments = {m.start: m for m in past.moments if m.complete}
-        if not moments:
-            return None
-        needed = self._needed([[m] for m in moments.values()], float(min(sizes)))
-        return _Member(
-            assessment.host, name, len(sizes), float(min(sizes)), moments, min(needed, len(sizes))
-        )
+        places = {start: i for i, start in enumerate(need.starts)}
+        alone = self._needed(([(need, i)] for i in range(len(need.starts))), need.card_bytes)
+        return _Member(assessment.host, need, places, min(alone, need.gpus))
 
     def _pool(self, card: str, members: Sequence[_Member]) -> Pool | None:
-        shared = set.intersection(*(set(m.moments) for m in members))
+        shared = set.intersection(*(set(m.places) for m in members))
         # Where the servers were not seen at the same time, nothing can be said of them together.
-        if len(members) < 2 or len(shared) * 2 < max(len(m.moments) for m in members):
+        if len(members) < 2 or len(shared) * 2 < max(len(m.places) for m in members):
             return None
-        size = min(m.card_bytes for m in members)
-        needed = self._needed(([m.moments[at] for m in members] for at in sorted(shared)), size)
-        total = sum(m.gpus for m in members)
+        size = min(m.need.card_bytes for m in members)
+        together = ([(m.need, m.places[at]) for m in members] for at in sorted(shared))
+        needed = self._needed(together, size)
+        total = sum(m.need.gpus for m in members)
         kept, free = _kept(members, needed)
         return Pool(
             card,
@@ -170,26 +199,30 @@ class FleetTeller:
             sum(m.needed for m in members),
             tuple(m.host for m in kept),
             tuple(m.host for m in free),
-            sum(m.gpus for m in free),
-            sum(m.gpus * m.card_bytes for m in free),
+            sum(m.need.gpus for m in free),
+            sum(m.need.gpus * m.need.card_bytes for m in free),
             len(shared),
         )
 
-    def _needed(self, moments: Iterable[Sequence[Moment]], card_bytes: float) -> int:
-        """Cards that hold every moment: time by its percentile, memory packed at its maximum."""
+    def _needed(self, moments: Iterable[Sequence[tuple[PoolNeed, int]]], card_bytes: float) -> int:
+        """Cards that hold every moment: time by its percentile, memory packed at its maximum.
+
+        A moment is the servers' needs, each with its place in their columns.
+        """
         limits = self._thresholds
         room = card_bytes * limits.number("headroom", "vram")
         context = limits.number("headroom", "process_bytes")
         busy: list[float] = []
         packed: dict[tuple[float, ...], int] = {}
         for together in moments:
-            busy.append(sum(moment.busy for moment in together))
+            busy.append(sum(need.busy[i] for need, i in together))
             # To a tenth of a gigabyte upwards, so that alike moments are packed once.
-            key = tuple(sorted(_up(b) for m in together for b in m.memory if b > 0))
+            jobs = (job[i] for need, i in together for job in need.memory)
+            key = tuple(sorted(_up(size) for size in jobs if size > 0))
             if key not in packed:
                 packed[key] = cards_for(key, room, context)
         peak = series.percentile(busy, limits.number("statistic", "compute"))
-        by_time = -int(-peak / limits.number("headroom", "busy") // 1)
+        by_time = math.ceil(peak / limits.number("headroom", "busy") - 1e-9)
         return max(1, by_time, *packed.values())
 
 
@@ -201,9 +234,9 @@ def _kept(members: Sequence[_Member], needed: int) -> tuple[list[_Member], list[
     """The servers that carry the work, the busiest of their cards first, and those left over."""
     kept: list[_Member] = []
     free: list[_Member] = []
-    ordered = sorted(members, key=lambda m: (-m.needed / m.gpus, -m.gpus, m.host))
+    ordered = sorted(members, key=lambda m: (-m.needed / m.need.gpus, -m.need.gpus, m.host))
     for member in ordered:
-        (kept if sum(m.gpus for m in kept) < needed else free).append(member)
+        (kept if sum(m.need.gpus for m in kept) < needed else free).append(member)
     return kept, free
 
 

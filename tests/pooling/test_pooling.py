@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from advisor.assessment import Assessment
 from advisor.finding import Verdict
-from advisor.fleet import Fleet, FleetTeller, inference_sentence
 from advisor.phase import Phase, Segment
+from advisor.pooling import Fleet, FleetTeller, inference_sentence, pool_need
 from advisor.rulebook import Rulebook
 from advisor.sizing import judge
 from advisor.sizing.packing import cards_for
@@ -28,7 +28,15 @@ def assessed(host: str, made: Made) -> Assessment:
     inventory = replace(seen.inventory, host=host)
     segments = tuple(s for t in seen.gpus.values() for s in t.segments)
     return Assessment(
-        host, inventory, seen.period, seen.period, (), (), segments, judge(judged), past=judged.past
+        host,
+        inventory,
+        seen.period,
+        seen.period,
+        (),
+        (),
+        segments,
+        judge(judged),
+        pool_need=pool_need(judged),
     )
 
 
@@ -79,12 +87,11 @@ def test_what_cannot_be_compared_is_not_pooled(other: Made) -> None:
 
 def test_a_declared_spare_is_left_alone() -> None:
     quiet = Made(cards=1, levels=(0.05,), cache=0.1)
-    spare = assessed("b", quiet)
-    spare = replace(spare, inventory=replace(spare.inventory, standby=True))
-    teller = FleetTeller()
-    teller.add(assessed("a", quiet))
-    teller.add(spare)
-    assert teller.fleet().pools == ()
+    made = case(quiet, RULEBOOK)
+    assert pool_need(made) is not None
+    for declared in ({"standby": True}, {"redundancy": "n+1"}):
+        inventory = replace(made.inventory, **declared)
+        assert pool_need(replace(made, inventory=inventory)) is None
 
 
 def test_the_same_verdicts_are_grouped() -> None:
