@@ -10,7 +10,7 @@ verify-agent: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout 900 tests/agent tests/shipping
 
 # TALLA_TRACES may name a folder with recordings of real runs.
-verify-alerts: $(STAMP)
+verify-alerts: $(STAMP) ## what the alert rules tell; writes docs/alert-proof.md
 	$(BIN)/python -m pytest -m long --timeout 3000 tests/alerts tests/service
 	mkdir -p build
 	$(BIN)/python -m tests.alerts.proof > build/alert-proof.md

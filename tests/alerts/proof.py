@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.alert_text import duration_text
-from tests.alerts.cases import healthy, troubles
+from tests.alerts.cases import healthy
 from tests.alerts.fleet import HEALTHY, false_alarms, summary
 from tests.alerts.staged import BOOK, judged, windows_of
 from tests.alerts.test_cases import told_of
+from tests.alerts.troubles import troubles
 
 _HEAD = """\
 # What the alert rules tell, and what they do not
@@ -30,7 +31,8 @@ def page(gpu_days: float) -> Iterator[str]:
     yield "## Simulated healthy servers\n"
     done, found = false_alarms(gpu_days, 2)
     names = ", ".join(HEALTHY)
-    yield f"Scenarios {names}: 10-second windows, with missed seconds and restarts.\n"
+    yield f"Scenarios {names}: 10-second windows, with missed seconds and restarts."
+    yield "A simulated server is smoother than a real one: this shows that nothing flaps.\n"
     yield "\n".join(f"- {line}" for line in summary(done, found).splitlines())
 
 
@@ -68,7 +70,8 @@ def _traces() -> Iterator[str]:
         yield "Not run: `TALLA_TRACES` names no folder.\n"
         return
     yield "Public logs of real runs as 1-second means, read by the importer. No processes are in"
-    yield "them, so that idle memory and stuck ranks are judged on less than an agent sees.\n"
+    yield "them, so that idle memory and stuck ranks are judged on less than an agent sees; and"
+    yield "they last 4 to 28 minutes, so that rules that wait longer were not put to the test.\n"
     yield "| recording | 10-second windows | alerts of severity warning or above |"
     yield "|---|---:|---|"
     for trace in sorted(Path(folder).glob("*.csv")):

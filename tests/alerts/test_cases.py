@@ -8,8 +8,9 @@ import pytest
 
 from telemetry.store import StoreReader
 from telemetry.window import Window
-from tests.alerts.cases import Case, healthy, troubles
+from tests.alerts.cases import Case, healthy
 from tests.alerts.staged import BOOK, Told, judged, windows_of
+from tests.alerts.troubles import troubles
 
 # A trouble is told within its rule's own duration and a window of its tier, and where memory must
 # be seen to grow, the half hour that this takes. A backlog must grow to an hour's first.
