@@ -10,6 +10,7 @@ from advisor.assessment import Assessment, Observations, Period
 from advisor.check import check, declared_work
 from advisor.commands.reading import Reading
 from advisor.demand import job_demands
+from advisor.fleet import FLEET_HOSTS, assess_fleet
 from advisor.history import History
 from advisor.hours import gpu_hours, owner_hours
 from advisor.money import Payback, payback, with_savings
@@ -27,10 +28,17 @@ from telemetry.states import State
 
 
 def assess_all(reading: Reading) -> Iterator[Assessment]:
-    """Every host of the history, by name."""
+    """Every host of the history, by name; of a fleet, several at once, in processes.
+
+    Of a fleet's observations only what a report shows is kept (`fleet.slim`).
+    """
+    hosts = reading.history.hosts()
+    if len(hosts) >= FLEET_HOSTS:
+        yield from assess_fleet(reading, hosts)
+        return
     rulebook = Rulebook.load()
     prices = load_prices(Path(reading.settings.prices)) if reading.settings.prices else None
-    for host in reading.history.hosts():
+    for host in hosts:
         told, sized = reading.told(host), reading.sized(host)
         yield assess(reading.history, host, told, sized, rulebook, prices)
 

@@ -20,7 +20,7 @@ from advisor.period import parse_duration, parse_instant, period
 from advisor.service_config import InfluxReading
 
 if TYPE_CHECKING:
-    from advisor.influx_history import InfluxHistory
+    from advisor.digests import DayDigests
 
 _LOG = logging.getLogger(__name__)
 
@@ -74,6 +74,36 @@ def add_store_option(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where history is read: stores, or InfluxDB with the file that may keep its digests."""
+
+    stores: tuple[Path, ...] = ()
+    influx: InfluxReading | None = None
+    state: str = ""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        if self.influx is None:
+            return ", ".join(map(str, self.stores))
+        database = self.influx.database_5m or self.influx.database
+        return f"{self.influx.url}, database {database!r}"
+
+    @contextmanager
+    def opened(self) -> Iterator[History]:
+        """The history. Raises StoreError or AdvisorError."""
+        if self.influx is None:
+            with LocalHistory(self.stores) as local:
+                yield local
+            return
+        from advisor.influx_history import InfluxHistory
+
+        with ExitStack() as opened:
+            digests = _digests(self.state, opened)
+            yield opened.enter_context(InfluxHistory(self.influx, digests))
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """History, open, with the settings and the periods asked for (seconds, Unix time)."""
 
@@ -82,6 +112,7 @@ class Reading:
     since: float
     look_back: float
     until: float | None
+    source: Source
 
     def told(self, host: str) -> Period | None:
         """The period that is told of a host; None where it has no windows before its end."""
@@ -104,28 +135,26 @@ def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
     if influx is not None and args.store:
         raise UsageError("--store and --influx do not go together: name one")
     paths = args.store or ([] if influx else [Path(p) for p in settings.stores])
-    with ExitStack() as opened:
-        history: InfluxHistory | LocalHistory
-        if paths:
-            history = opened.enter_context(LocalHistory(paths))
-            origin = ", ".join(map(str, paths))
-        elif influx or settings.influx.url:
-            told = influx_settings(settings.influx, influx)
-            history = opened.enter_context(_influx_history(told, settings.service.state, opened))
-            origin = f"{told.url}, database {told.database_5m or told.database!r}"
-        else:
-            raise UsageError(
-                "name a store to read with --store FILE (or InfluxDB with --influx URL), or"
-                " `stores` in advisor.toml"
-            )
+    if not paths and not (influx or settings.influx.url):
+        raise UsageError(
+            "name a store to read with --store FILE (or InfluxDB with --influx URL), or `stores`"
+            " in advisor.toml"
+        )
+    source = (
+        Source(tuple(paths))
+        if paths
+        else Source(influx=influx_settings(settings.influx, influx), state=settings.service.state)
+    )
+    with source.opened() as history:
         if not history.hosts():
-            raise AdvisorError(f"{origin}: nothing was recorded here yet")
+            raise AdvisorError(f"{source.name}: nothing was recorded here yet")
         yield Reading(
             history,
             settings,
             _or(getattr(args, "since", None), parse_duration(settings.periods.since)),
             _or(getattr(args, "look_back", None), parse_duration(settings.periods.look_back)),
             getattr(args, "until", None),
+            source,
         )
 
 
@@ -151,20 +180,18 @@ def influx_settings(settings: InfluxReading, url: str | None) -> InfluxReading:
     )
 
 
-def _influx_history(settings: InfluxReading, state: str, opened: ExitStack) -> InfluxHistory:
-    """With digests where this user may keep them."""
+def _digests(state: str, opened: ExitStack) -> DayDigests | None:
+    """Where days once read are kept, if this user may keep them."""
     from advisor.digests import DayDigests
-    from advisor.influx_history import InfluxHistory
     from advisor.state import State
 
-    digests = None
     try:
         # A folder that is not ours would be left with a file that its owner may not write.
         if Path(state).parent.stat().st_uid == os.geteuid():
-            digests = opened.enter_context(DayDigests(opened.enter_context(State(state))))
+            return opened.enter_context(DayDigests(opened.enter_context(State(state))))
     except (AdvisorError, OSError) as error:
         _LOG.info("days are read anew each time: %s", error)
-    return InfluxHistory(settings, digests)
+    return None
 
 
 def _or(given: float | None, default: float) -> float:
