@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from advisor.phase import Phase
 from advisor.sizing.case import Card, Case
+from telemetry.inventory import BlockDevice, Mount
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "glusterfs", "ceph"})
 
@@ -164,13 +165,24 @@ def data_link_bits_per_second(case: Case) -> float | None:
     return fastest_nic_bits_per_second(case)
 
 
-def _carrier(case: Case, path: str) -> str | None:
-    """What carries a path: network, fuse, nvme, ssd, hdd; None where unknown."""
-    mount = max(
+def data_devices(case: Case) -> list[BlockDevice]:
+    """The block devices that data paths lie on."""
+    names = {mount.device for path in case.inventory.data_paths if (mount := _mount(case, path))}
+    return [device for device in case.inventory.block_devices if device.name in names]
+
+
+def _mount(case: Case, path: str) -> Mount | None:
+    """The mount that a path lies on."""
+    return max(
         (m for m in case.inventory.mounts if _within(path, m.path)),
         key=lambda m: len(m.path),
         default=None,
     )
+
+
+def _carrier(case: Case, path: str) -> str | None:
+    """What carries a path: network, fuse, nvme, ssd, hdd; None where unknown."""
+    mount = _mount(case, path)
     if mount is None:
         return None
     if mount.fstype in NETWORK_FILE_SYSTEMS:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
 from advisor.message import Amount, Message, say
-from advisor.sizing import documented
+from advisor.sizing import documented, series
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
+from advisor.sizing.quantities import data_devices
 from telemetry.states import Cause, State
 
 _DIMENSION = Dimension.STORAGE
@@ -35,6 +36,7 @@ _CAUSES: dict[Cause, tuple[Message, Message]] = {
 def judge(case: Case) -> Finding:
     """Under where the job lost time to storage, or the data lie where the guides say not."""
     opinions = [_with_recommendation(o) for o in documented.opinions(case, _DIMENSION)]
+    opinions += _narrow_links(case)
     if case.observations is not None and not case.too_short:
         opinions += _measured(case)
     return settle(
@@ -91,6 +93,46 @@ def _measured(case: Case) -> list[Opinion]:
     ]
 
 
+def _narrow_links(case: Case) -> list[Opinion]:
+    """NVMe with data whose link carries less than the guide's several GB/s: no drive is faster."""
+    if not case.feeds_on_data:
+        return []
+    least = case.thresholds.number("storage", "link_bytes_per_second")
+    return [
+        Opinion(
+            Verdict.ADVICE,
+            Basis.DOCUMENTED,
+            say(
+                "{device} is linked at {rate}; the guide reads several GB/s from it",
+                device=device.name,
+                rate=Amount(rate, "bytes/second"),
+            ),
+            case.thresholds.number("confidence", "advice"),
+            rule="R33",
+            precedence=1,
+            evidence=(Evidence("link_bytes_per_second", "inventory", rate, least),),
+            recommendation=say(
+                "Look at the drive's slot: its link is narrower than NVMe usually has."
+            ),
+        )
+        for device in data_devices(case)
+        if device.kind == "nvme" and (rate := device.link_bytes_per_second or least) < least
+    ]
+
+
+def _link_evidence(case: Case) -> tuple[Evidence, ...]:
+    """The most that each device with data was read at, beside its link's rate."""
+    frames = {frame.key[1]: frame for frame in case.frames("disk")}
+    shown = []
+    for device in data_devices(case):
+        frame, rate = frames.get(device.name), device.link_bytes_per_second
+        fields = ("read_bytes_per_second_max", "read_bytes_per_second")
+        peak = None if frame is None else series.maximum(frame, *fields)
+        if peak is not None and rate is not None:
+            shown.append(Evidence("disk.read_bytes_per_second", "maximum, of its link", peak, rate))
+    return tuple(shown)
+
+
 def _saw_host(case: Case) -> list[bool]:
     host = case.frames("host")
     return [any(v is not None for v in c) for f in host for c in f.columns.values()]
@@ -106,6 +148,7 @@ def _evidence(case: Case, lost: float) -> tuple[Evidence, ...]:
             case.thresholds.number("starvation", "under"),
         ),
         Evidence("starved", "GPU-hours", round(hours, 1)),
+        *_link_evidence(case),
     )
 
 
