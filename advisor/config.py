@@ -18,6 +18,7 @@ from advisor.service_config import (
     ReportSettings,
     ServiceSettings,
 )
+from advisor.web.settings import PageSettings
 
 DEFAULT_PATH = Path("/etc/talla/advisor.toml")
 
@@ -66,6 +67,7 @@ class Settings:
     service: ServiceSettings = field(default_factory=ServiceSettings)
     report: ReportSettings = field(default_factory=ReportSettings)
     digest: DigestSettings = field(default_factory=DigestSettings)
+    page: PageSettings = field(default_factory=PageSettings)
     owners: dict[str, str] = field(
         default_factory=dict,
         metadata=_help('mail addresses of owners (unit or user): "ana" = "ana@example.org"'),

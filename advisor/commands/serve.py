@@ -13,8 +13,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "serve",
         help="the service: delivers alerts, makes the weekly report",
         description="Runs until SIGTERM or Ctrl-C: takes in alerts of the stores (or of [influx])"
-        " and delivers them to the channels of advisor.toml, makes the weekly report, deletes what"
-        " is old. It may be killed at any time: nothing is lost.",
+        " and delivers them to the channels of advisor.toml, makes the weekly report, serves the"
+        " local page, deletes what is old. It may be killed at any time: nothing is lost.",
     )
     add_store_option(parser)
     parser.set_defaults(func=run)
@@ -28,14 +28,21 @@ def run(args: argparse.Namespace) -> int:
 
     from advisor.config import load
     from advisor.service import Service
+    from advisor.web.server import PageServer
 
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
-    service = Service(load(args.config), stores=args.store, config=args.config)
+    settings = load(args.config)
+    service = Service(settings, stores=args.store, config=args.config)
+    page = PageServer(settings, service.state, args.store) if settings.page.enabled else None
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     service.start()
+    if page is not None:
+        page.start()
     ended.wait()
+    if page is not None:
+        page.stop()
     service.stop()
     # A channel that does not answer may keep its thread: nothing waits for it.
     logging.shutdown()

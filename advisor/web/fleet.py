@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
+from advisor.influxql import InfluxQL, NoAnswer, Series, quoted
 from advisor.web.alerts import AlertBook
-from advisor.web.influxql import Client, Series, names, text
 from advisor.web.picture import (
     GPU_READINGS,
     GPU_SERIES,
@@ -17,6 +19,7 @@ from advisor.web.picture import (
     HostNow,
     Picture,
     ProcessNow,
+    SourceError,
 )
 from advisor.web.series import Points, course, runs_of, tier_of
 
@@ -37,7 +40,7 @@ class FleetSource:
     kind = "influxdb"
     every = 10.0
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: InfluxQL) -> None:
         self._client = client
         self._alerts = AlertBook()
         self._events_since = time.time() - _ALERTS_BACK_SECONDS
@@ -45,16 +48,16 @@ class FleetSource:
     def look(self) -> Picture:
         def newest(fields: tuple[str, ...], measurement: str, tags: str) -> str:
             return (
-                f'SELECT {names(fields)} FROM "{measurement}" WHERE "window" = \'10s\' AND {_NOW}'
+                f'SELECT {_names(fields)} FROM "{measurement}" WHERE "window" = \'10s\' AND {_NOW}'
                 f" GROUP BY {tags} ORDER BY time DESC LIMIT 1"
             )
 
         alerts = (
-            f'SELECT {names(_EVENT)} FROM "event" WHERE "kind" = \'alert\''
+            f'SELECT {_names(_EVENT)} FROM "event" WHERE "kind" = \'alert\''
             f" AND time > {int(self._events_since)}s"
             ' GROUP BY "host", "rule", "gpu_uuid"'
         )
-        listed, gpus, processes, hosts, agents, events = self._client.query(
+        answer = self._ask(
             "; ".join(
                 (
                     'SHOW TAG VALUES FROM "host" WITH KEY = "host"',
@@ -70,13 +73,13 @@ class FleetSource:
                 )
             )
         )
-        self._read_events(events)
-        found = {row["value"] for series in listed for row in series.records()}
-        heads = {series.tags["host"]: series for series in hosts}
-        versions = {s.tags["host"]: s.records()[0].get("version") for s in agents}
-        by_gpu = _by_gpu(processes)
+        self._read_events(answer["event"])
+        found = {row["value"] for series in answer["tags"] for row in series.records()}
+        heads = {series.tags["host"]: series for series in answer["host"]}
+        versions = {s.tags["host"]: s.records()[0].get("version") for s in answer["agent"]}
+        by_gpu = _by_gpu(answer["gpu_process"])
         cards: dict[str, list[GpuNow]] = {}
-        for series in _newest_of_each(gpus):
+        for series in _newest_of_each(answer["gpu"]):
             host = series.tags["host"]
             cards.setdefault(host, []).append(_gpu(series, by_gpu))
         return Picture(
@@ -95,15 +98,15 @@ class FleetSource:
 
     def _course(self, host: str, since: int, until: int, tier: int) -> dict[str, Any] | None:
         where = (
-            f'"host" = {text(host)} AND "window" = {text("10s" if tier == 10 else "5m")}'
+            f'"host" = {quoted(host)} AND "window" = {quoted("10s" if tier == 10 else "5m")}'
             f" AND time >= {since}s AND time < {until}s"
         )
-        gpus, hosts = self._client.query(
-            f"SELECT {names(('window_seconds', *GPU_SERIES, *_GPU_TEXTS))}"
+        answer = self._ask(
+            f"SELECT {_names(('window_seconds', *GPU_SERIES, *_GPU_TEXTS))}"
             f' FROM "gpu" WHERE {where} GROUP BY "gpu_uuid", "gpu_model";'
-            f' SELECT {names(HOST_SERIES)} FROM "host" WHERE {where}',
-            tier,
+            f' SELECT {_names(HOST_SERIES)} FROM "host" WHERE {where}'
         )
+        gpus, hosts = answer["gpu"], answer["host"]
         if not gpus and not hosts:
             return None
         cards = []
@@ -123,6 +126,18 @@ class FleetSource:
         host_points = _points([row for s in hosts for row in s.records()])
         return course(tier, cards, host_points, GPU_SERIES, HOST_SERIES)
 
+    def _ask(self, statements: str) -> dict[str, list[Series]]:
+        """The series of all statements by measurement, times in seconds; `tags` are listed ones."""
+        found: dict[str, list[Series]] = defaultdict(list)
+        try:
+            answer = self._client.query(statements)
+        except NoAnswer as error:
+            raise SourceError(str(error)) from None
+        for series in answer:
+            listed = tuple(series.columns) == ("key", "value")
+            found["tags" if listed else series.name].append(series if listed else _seconds(series))
+        return found
+
     def _read_events(self, found: list[Series]) -> None:
         for series in found:
             for row in series.records():
@@ -140,6 +155,15 @@ class FleetSource:
                     attributes=_attributes(row.get("attributes")),
                 )
         self._events_since = max(self._events_since, time.time() - _LATE_SECONDS)
+
+
+def _names(fields: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in fields)
+
+
+def _seconds(series: Series) -> Series:
+    rows = [[row[0] // 1_000_000_000, *row[1:]] for row in series.rows]
+    return Series(series.name, series.tags, series.columns, rows)
 
 
 def _points(records: list[dict[str, Any]]) -> Points:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
+from advisor.state import Snooze
 from advisor.web.picture import AlertNow, HostNow, Picture, Source, SourceError, plain
 
 _LOG = logging.getLogger(__name__)
 _TICK_SECONDS = 10.0
 _MOST_WATCHERS = 50
 
-Snoozes = Callable[[], Mapping[tuple[str, str], float]]
-"""(rule, host or "*") -> until when its delivery is held back (Unix seconds)."""
+Snoozes = Callable[[], Sequence[Snooze]]
+"""Whose delivery is held back at this moment."""
 
 
 class TooManyWatchers(Exception):
@@ -87,7 +89,7 @@ class Live:
     def _wait(self) -> float:
         """Until the next look is due; all watchers wake then, and one looks for all."""
         assert self._looked is not None
-        return max(0.05, self._looked + self._source.every - time.monotonic())
+        return max(0.001, self._looked + self._source.every - time.monotonic())
 
     async def _look(self) -> None:
         async with self._lock:
@@ -99,7 +101,7 @@ class Live:
             try:
                 picture, cost = await asyncio.to_thread(_timed, self._source.look)
                 if self._snoozes is not None:
-                    picture = _snoozed(picture, self._snoozes(), self._wall())
+                    picture = _snoozed(picture, self._snoozes())
                 self.cost_seconds += cost
                 self.looks += 1
                 if picture != self._picture:
@@ -136,11 +138,16 @@ def _timed(look: Callable[[], Picture]) -> tuple[Picture, float]:
     return look(), time.thread_time() - started
 
 
-def _snoozed(picture: Picture, snoozes: Mapping[tuple[str, str], float], now: float) -> Picture:
+def _snoozed(picture: Picture, snoozes: Sequence[Snooze]) -> Picture:
+    """The picture with the snoozes that hold for each alert; the longest is told."""
     if not snoozes:
         return picture
     alerts = []
     for alert in picture.alerts:
-        until = max(snoozes.get((alert.rule, alert.host), 0.0), snoozes.get((alert.rule, "*"), 0.0))
-        alerts.append(replace(alert, snoozed_until=until) if until > now else alert)
+        until = [
+            snooze.until
+            for snooze in snoozes
+            if fnmatchcase(alert.rule, snooze.rule) and fnmatchcase(alert.host, snooze.host)
+        ]
+        alerts.append(replace(alert, snoozed_until=max(until)) if until else alert)
     return replace(picture, alerts=tuple(alerts))

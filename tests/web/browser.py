@@ -45,13 +45,20 @@ class Visit:
 
 
 @contextlib.contextmanager
-def visit(browser: Browser, url: str, path: str = "/?lang=en", **options: Any) -> Iterator[Visit]:
-    """A visitor of the page at `url`, in a context of its own; clean at the end."""
+def visit(
+    browser: Browser, url: str, path: str = "/?lang=en", *, script: str = "", **options: Any
+) -> Iterator[Visit]:
+    """A visitor of the page at `url`, in a context of its own; clean at the end.
+
+    `script` is run before the page's own.
+    """
     context = browser.new_context(
         **{"viewport": {"width": 1440, "height": 1000}, "locale": "en-GB", **options}
     )
     page = context.new_page()
     page.set_default_timeout(20_000)
+    if script:
+        page.add_init_script(script)
     seen = Visit(page)
     own = urlsplit(url).netloc
     page.on("console", lambda message: _note(seen.errors, message.type, message.text))

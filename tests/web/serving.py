@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from advisor.web import application
+from advisor.web.app import application
 from advisor.web.picture import Source
 from tests.servers.process import free_port
 

@@ -10,7 +10,7 @@ const VIEWS = ["now", "alerts", "findings", "reports"];
 const live = new Live(changed, beat);
 const fleet = new Fleet(live);
 const server = new Server(at("server"), live);
-let view = "now", wanted = null, heard = false;
+let view = "now", wanted = null, heard = false, drawn = -1000;
 
 function route() {
   const [, first = "", name = ""] = location.hash.split("/");
@@ -34,16 +34,29 @@ addEventListener("hashchange", () => {
   if (wanted != null) at("server").scrollIntoView({ block: "start" });
 });
 
+// What arrives is kept at once and drawn a few times a second, however fast it comes.
+let waiting = null;
+const touchedSince = new Set();
+let alertsSince = false;
 function changed(touched, alerts) {
   if (live.connected) heard = true;
-  if (!document.hidden) draw(touched, alerts);
-  beat();
+  if (touched.has(server.host)) server.extend();
+  for (const name of touched) touchedSince.add(name);
+  alertsSince ||= alerts;
+  waiting ??= setTimeout(() => {
+    waiting = null;
+    if (!document.hidden) draw(new Set(touchedSince), alertsSince);
+    touchedSince.clear();
+    alertsSince = false;
+    beat();
+  }, performance.now() - drawn < 250 ? 250 : 0);
 }
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && heard) draw(new Set(live.hosts.keys()), true);
 });
 
 function draw(touched, alerts) {
+  drawn = performance.now();
   const names = [...live.hosts.keys()].sort();
   at("overview").hidden = names.length === 1;
   if (alerts) showAlerts();

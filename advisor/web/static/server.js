@@ -84,7 +84,6 @@ export class Server {
       text(this.age, say("no_data"));
       return;
     }
-    this.beat();
     const r = host.readings ?? {};
     const facts = [
       r.cpu_busy_ratio != null ? `${say("cpu")} ${amount(r.cpu_busy_ratio, "ratio")}` : null,
@@ -98,7 +97,7 @@ export class Server {
     this.table.hidden = gpus.length === 0;
     this.noGpu.hidden = gpus.length !== 0;
     keep(this.rows, gpus, gpu => gpu.uuid, gpu => new GpuRow(gpu), (row, gpu) => row.update(gpu, this.live.now()));
-    if (this.until == null) this.extend(host);
+    this.beat();
   }
   beat() {
     const host = this.live.hosts.get(this.host);
@@ -108,9 +107,9 @@ export class Server {
     if (this.until == null && this.course && !document.hidden) this.draw();
   }
   // Puts the newest window behind the course, and drops what has left the view.
-  extend(host) {
-    const course = this.course;
-    if (!course) return;
+  extend() {
+    const course = this.course, host = this.live.hosts.get(this.host);
+    if (!course || !host || this.until != null) return;
     if (course.step > 10) {
       if (this.live.now() - this.loaded > 60) this.load();
       return;
