@@ -179,7 +179,7 @@ class Alerts:
                 continue
             subjects = [k for r, k in self._courses if r == other.name]
             for subject in subjects:
-                if subject != key and other.scope == rule.scope:
+                if other.scope == rule.scope and not _covers(subject, key):
                     continue
                 if self._courses[other.name, subject].raised is not None or not raised:
                     return other.name
@@ -246,6 +246,11 @@ class Alerts:
                 self._courses[name, key] = _Course(**values)
             except (TypeError, ValueError, KeyError):
                 continue
+
+
+def _covers(subject: Key, key: Key) -> bool:
+    """Whether they are the same, or `key` is an instance (`UUID/GI/CI`) of the card `subject`."""
+    return subject == key or (key[0] == "gpu" and key[1].startswith(f"{subject[1]}/"))
 
 
 def _state_looks(rule: Rule, what: Seen) -> _Looks:

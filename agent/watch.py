@@ -176,8 +176,12 @@ class Watch:
         told = any(
             row.values.get("covered_seconds") or "error" in row.texts for row in gpus.values()
         )
+        present = sum(1 for u, r in gpus.items() if _whole_card(u) and r.values["covered_seconds"])
+        if self._expected is not None and present >= self._expected:
+            # All that were declared are there: one that is not was taken out on purpose.
+            self._cards = {u: c for u, c in self._cards.items() if u in gpus}
         for uuid, card in self._cards.items():
-            if uuid not in gpus and told:
+            if uuid not in gpus and told and _whole_card(uuid):
                 gpus[uuid] = window.rows["gpu", uuid] = Row({"covered_seconds": 0.0})
                 if card.model is not None:
                     gpus[uuid].texts["gpu_model"] = card.model
@@ -225,7 +229,7 @@ class Watch:
             row.values["gpus_idle_ratio"] = sum(s in _IDLE for s in known) / len(known)
         if self._expected is not None and any(key[0] == "gpu" for key in window.rows):
             # Cards that were there and are lost have alerts of their own.
-            missing = max(0, self._expected - len(self._cards))
+            missing = max(0, self._expected - sum(map(_whole_card, self._cards)))
             row.values["gpus_missing"] = float(missing)
 
     # What rules are given
@@ -369,6 +373,11 @@ def _link_ratio(values: Mapping[str, float], info: GpuInfo | None) -> float | No
         pcie.slot_max_generation or pcie.max_generation, pcie.slot_max_width or pcie.max_width
     )
     return min(1.0, now / allowed) if now and allowed else None
+
+
+def _whole_card(uuid: str) -> bool:
+    """Not an instance of a card (`UUID/GI/CI`), which comes and goes with its configuration."""
+    return "/" not in uuid
 
 
 def _whole_number(values: Mapping[str, float], name: str) -> int | None:

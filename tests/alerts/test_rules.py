@@ -128,6 +128,15 @@ def test_a_lost_gpu_silences_its_own_other_alerts_and_no_other_gpu_s() -> None:
     assert alerts.raised() == [("gpu_lost", GPU), ("gpu_throttled_thermal", other)]
 
 
+def test_a_lost_card_silences_its_instances() -> None:
+    rows: dict[Key, Seen] = {
+        GPU: Seen({"lost_ratio": 1.0}),
+        ("gpu", "GPU-1/1/0"): Seen({"xid_hardware_errors": 1.0}),
+        ("gpu", "GPU-10"): Seen({"xid_hardware_errors": 1.0}),
+    }
+    assert _run(Alerts(BOOK, "h"), [rows] * 10) == [("gpu_xid", True), ("gpu_lost", True)]
+
+
 def test_what_is_about_to_be_raised_holds_the_others_back() -> None:
     both = Seen({"lost_ratio": 1.0, "ecc_uncorrected_errors": 1.0, "xid_hardware_errors": 1.0})
     assert _run(Alerts(BOOK, "h"), [{GPU: both}] * 10) == [("gpu_lost", True)]

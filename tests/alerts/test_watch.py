@@ -146,3 +146,24 @@ def test_growth_is_a_share_of_the_card() -> None:
     windows = staged(3000, lambda i: {GPU: step(gib=40 + i / 10_000)})  # 30 MiB in 5 minutes
     assert set(values(windows, GPU, "memory_full_seconds")) == {None}
     assert windows[0].rows[GPU].values["memory_total_bytes"] == 80 * GIB
+
+
+def test_an_instance_that_is_configured_away_is_not_lost_but_its_card_is() -> None:
+    instance: Key = ("gpu", f"{UUID}/1/0")
+    watch = Watch(expected_gpus=2)
+    windows = staged(60, lambda i: {GPU: step(), instance: step()} if i < 30 else {OTHER: step()})
+    found = []
+    for window in windows:
+        if window.tier == 10:
+            watch.look(window)
+            lost = {k: r.values["lost_ratio"] for k, r in window.rows.items() if k[0] == "gpu"}
+            found.append((lost, window.rows[("host",)].values["gpus_missing"]))
+    assert found[0] == ({GPU: 0.0, instance: 0.0}, 1.0)
+    assert found[-1] == ({GPU: 1.0, OTHER: 0.0}, 0.0)
+
+
+def test_a_card_that_was_taken_out_on_purpose_is_forgotten() -> None:
+    watch = Watch(expected_gpus=1)
+    for window in staged(60, lambda i: {GPU: step(), OTHER: step()} if i < 30 else {OTHER: step()}):
+        watch.look(window)
+        assert not any(row.values.get("lost_ratio") for row in window.rows.values())
