@@ -33,7 +33,21 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", type=Path)
+    add("files", nargs="*", metavar="FILE", type=Path)
+    add(
+        "--prometheus",
+        metavar="URL",
+        help="read dcgm-exporter's series (and node_exporter's of the same hosts) from Prometheus"
+        " or VictoriaMetrics",
+    )
+    add(
+        "--telegraf",
+        metavar="URL",
+        help="read Telegraf's nvidia_smi from InfluxDB; http://HOST:8086, or with ?db=NAME",
+    )
+    add("--token-file", metavar="FILE", type=Path, help="the token for the server, in a file")
+    add("--since", metavar="PERIOD", default="28d", help="how far back to read it (default: 28d)")
+    add("--until", metavar="TIME", help="up to when to read it (default: now)")
     add("--store", metavar="FILE", type=Path, required=True, help="the store to write")
     add("--host", metavar="NAME", help="host of rows that name none (default: the file's name)")
     add("--gpu-model", metavar="NAME", help="model of the GPUs where the log does not name it")
@@ -71,6 +85,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Imports, and prints what was and what was not used."""
+    if sum((bool(args.files), bool(args.prometheus), bool(args.telegraf))) != 1:
+        raise UsageError("name files, or --prometheus URL, or --telegraf URL")
+    if not args.files:
+        from advisor.commands.import_remote import run_remote
+
+        return run_remote(args)
     from advisor.importers.run import Request, import_logs
     from advisor.period import parse_instant
 

@@ -158,20 +158,22 @@ def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
         )
 
 
-def influx_settings(settings: InfluxReading, url: str | None) -> InfluxReading:
+def influx_settings(
+    settings: InfluxReading, url: str | None, option: str = "--influx"
+) -> InfluxReading:
     """The settings of [influx] with the address of the command line, whose query may name the
     database (db) and that of the 5-minute windows (db_5m). Raises UsageError."""
     if url is None:
         return settings
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--influx {url}: expected http://HOST:PORT or https://HOST:PORT")
+        raise UsageError(f"{option} {url}: expected http://HOST:PORT or https://HOST:PORT")
     if parts.username or parts.password:
-        raise UsageError("--influx: no password on a command line; use [influx] token_file")
+        raise UsageError(f"{option}: no password on a command line; name a token file")
     query = dict(parse_qsl(parts.query))
     unknown = sorted(set(query) - {"db", "db_5m"})
     if unknown:
-        raise UsageError(f"--influx: {unknown[0]!r} is not known; expected db, db_5m")
+        raise UsageError(f"{option}: {unknown[0]!r} is not known; expected db, db_5m")
     return replace(
         settings,
         url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),

@@ -46,6 +46,8 @@ class Request:
     start: float | None = None
     zone: tzinfo | None = None
     columns: tuple[str, ...] | None = None
+    origin: int | None = None
+    """Where windows are counted from; by default as those of the store, else the first row."""
 
 
 @dataclass(slots=True)
@@ -187,7 +189,8 @@ def _keep(
     since = math.floor(min(min(t.times) for t in tracks))
     until = max(max(t.times) for t in tracks) + max(step, _LONG)
     existing = Existing(store, recording.host, since, until)
-    kept = keep(store, existing, _windows(recording, step, existing.origin(since)))
+    origin = existing.origin(since) if request.origin is None else request.origin
+    kept = keep(store, existing, _windows(recording, step, origin))
     inventory = declared or inventory_of(recording, request.gpu_model, request.gpus)
     document = inventory.to_json()
     if store.inventory(recording.host) != document:
