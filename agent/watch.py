@@ -252,7 +252,7 @@ class Watch:
             return Seen(
                 values=row.values,
                 state=states.get(key[1]),
-                label=f"GPU {card.index}" if card.index is not None else f"GPU {key[1]}",
+                label=f"GPU {card.index or key[1].removeprefix('index:')}",
                 facts=facts,
                 jobs=jobs.get(key[1], ()),
                 gpus=1,

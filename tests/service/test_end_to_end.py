@@ -53,6 +53,8 @@ def test_a_lost_gpu_reaches_a_person(server: Server, tmp_path: Path) -> None:
             state = "{tmp_path}/advisor.db"
             poll_seconds = 1
             group_seconds = 0
+            [page]
+            enabled = false
             [report]
             folder = "{tmp_path}/reports"
             [[channels]]
@@ -62,13 +64,13 @@ def test_a_lost_gpu_reaches_a_person(server: Server, tmp_path: Path) -> None:
             """
         )
         agent = server.start()
+        until(lambda: server.windows() > 0)
         begin = time.monotonic()
 
         def passed(condition: bool) -> bool:
             server.staged.at(time.monotonic() - begin)
             return condition
 
-        until(lambda: passed(server.windows() > 0))
         service = subprocess.Popen(
             [sys.executable, "-m", "advisor.cli", "serve", "--config", str(config)]
         )
