@@ -36,7 +36,7 @@ def assess_all(reading: Reading) -> Iterator[Assessment]:
     if len(hosts) >= FLEET_HOSTS:
         yield from assess_fleet(reading, hosts)
         return
-    rulebook = Rulebook.load()
+    rulebook = Rulebook.load(reading.settings.sizing)
     prices = load_prices(Path(reading.settings.prices)) if reading.settings.prices else None
     for host in hosts:
         told, sized = reading.told(host), reading.sized(host)

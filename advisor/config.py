@@ -18,6 +18,7 @@ from advisor.service_config import (
     ReportSettings,
     ServiceSettings,
 )
+from advisor.sizing_config import SizingSettings
 from advisor.web.settings import PageSettings
 
 DEFAULT_PATH = Path("/etc/talla/advisor.toml")
@@ -63,6 +64,7 @@ class Settings:
         metadata=_help("file of your prices; without one, savings are GPU-hours and kWh alone"),
     )
     periods: Periods = field(default_factory=Periods)
+    sizing: SizingSettings = field(default_factory=SizingSettings)
     influx: InfluxReading = field(default_factory=InfluxReading)
     service: ServiceSettings = field(default_factory=ServiceSettings)
     report: ReportSettings = field(default_factory=ReportSettings)

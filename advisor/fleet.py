@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from advisor.history import History
     from advisor.prices import Prices
     from advisor.rulebook import Rulebook
+    from advisor.sizing_config import SizingSettings
 
 FLEET_HOSTS = 6
 """From so many servers on it pays to start processes."""
@@ -41,6 +42,7 @@ def assess_fleet(reading: Reading, hosts: Sequence[str]) -> Iterator[Assessment]
         reading.look_back,
         reading.until,
         Path(settings.prices) if settings.prices else None,
+        settings.sizing,
     )
     workers = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)), len(hosts))
     context = multiprocessing.get_context("spawn")  # open databases do not survive a fork
@@ -77,6 +79,7 @@ class _Asked:
     look_back: float
     until: float | None
     prices: Path | None
+    sizing: SizingSettings
 
 
 @dataclass(slots=True)
@@ -101,7 +104,7 @@ def _begin(asked: _Asked) -> None:
     history = opened.enter_context(asked.source.opened())
     multiprocessing.util.Finalize(None, opened.close, exitpriority=10)
     prices = None if asked.prices is None else load_prices(asked.prices)
-    _worker = _Worker(asked, history, Rulebook.load(), prices)
+    _worker = _Worker(asked, history, Rulebook.load(asked.sizing), prices)
 
 
 def _assess(host: str) -> Assessment:

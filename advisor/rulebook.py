@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from advisor.profiles import Profiles
 from advisor.sizing.thresholds import Thresholds
+from advisor.sizing_config import SizingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,6 @@ class Rulebook:
     thresholds: Thresholds
 
     @classmethod
-    def load(cls) -> Rulebook:
-        """Those that Talla ships."""
-        return cls(Profiles.load(), Thresholds.load())
+    def load(cls, settings: SizingSettings | None = None) -> Rulebook:
+        """Those that Talla ships, with what a user chose."""
+        return cls(Profiles.load(), Thresholds.load(settings))

@@ -60,9 +60,9 @@ def _of_store(args: argparse.Namespace) -> list[Finding]:
     from advisor.check import check, last_seen_work
     from advisor.rulebook import Rulebook
 
-    rulebook = Rulebook.load()
     found: list[Finding] = []
     with open_reading(args) as reading:
+        rulebook = Rulebook.load(reading.settings.sizing)
         for host in reading.history.hosts():
             inventory = reading.history.inventory(host)
             if inventory is not None:
