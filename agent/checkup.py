@@ -6,14 +6,12 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
+from agent.check import Check, Mark
+from agent.checkup_influx import check_influx
 from agent.collectors.gpu import gpu_key
-from agent.config import DEFAULT_PATH, InfluxSettings, Settings
-from agent.delivery import Accepted, Rejected
+from agent.config import DEFAULT_PATH, Settings
 from agent.machine import MachineSource
 from agent.once import take
 from agent.running import is_running
@@ -21,36 +19,12 @@ from agent.sample_ages import told_ages
 from telemetry.clock import Clock, SystemClock
 from telemetry.metrics.agent import AGENT
 from telemetry.store import StoreError, StoreReader
+from telemetry.store_recovery import damaged_files
 from telemetry.window import Sample
 
 _LATE_SECONDS = 60.0
 _AGE = "_sample_age_seconds"
 _SUBJECTS = (("disk", "disks"), ("mount", "mounts"), ("nic", "network"), ("engine", "engines"))
-
-
-class Mark(StrEnum):
-    """How a check came out."""
-
-    OK = "ok"
-    ABSENT = "absent"
-    PROBLEM = "problem"
-    FATAL = "fatal"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the check-up: `ok`; `absent` (not here, and no fault), `problem` (something to
-    mend; sampling goes on without it), `fatal` (nothing can be sampled)."""
-
-    name: str
-    mark: Mark
-    text: str
-    remedy: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        document = {"check": self.name, "status": self.mark.value, "text": self.text}
-        return document if self.remedy is None else {**document, "remedy": self.remedy}
 
 
 def checkup(
@@ -63,7 +37,7 @@ def checkup(
         *_gpus(source),
         *_host(source, sample),
         *_store(Path(settings.store.path)),
-        *_influx(settings.influx),
+        *check_influx(settings.influx),
     ]
 
 
@@ -160,6 +134,13 @@ def _store(path: Path) -> Iterator[Check]:
         )
         return
     running = is_running(path)
+    for aside in damaged_files(path):
+        yield Check(
+            "store",
+            Mark.PROBLEM,
+            f"{aside}: a damaged store that was set aside, {aside.stat().st_size / 1e6:.1f} MB",
+            "look at the disk (dmesg, smartctl); then delete the file, or keep it for a rescue",
+        )
     if path.exists():
         try:
             with StoreReader(path) as store:
@@ -221,30 +202,6 @@ def _daemon(age: float | None, ages: Mapping[str, float] | None = None) -> Check
             remedy = f"nothing new of {', '.join(late)}: {remedy}"
         return Check("daemon", Mark.PROBLEM, text, remedy)
     return Check("daemon", Mark.OK, text)
-
-
-def _influx(settings: InfluxSettings) -> Iterator[Check]:
-    if settings.url is None:
-        yield Check(
-            "influxdb", Mark.ABSENT, "windows stay on this machine: [influx] url is not set"
-        )
-        return
-    try:
-        from agent.influx import Influx
-    except ImportError as error:
-        remedy = "install talla with its dependencies"
-        yield Check("influxdb", Mark.PROBLEM, f"influxdb-client: {error}", remedy)
-        return
-    influx = Influx(settings)
-    for bucket in dict.fromkeys((influx.bucket(10), influx.bucket(300))):
-        # A comment is no point: it is refused, or it leaves nothing behind.
-        answer = influx.send(bucket, [b"# talla-agent doctor"])
-        if isinstance(answer, Accepted | Rejected):
-            text = f"{settings.url} takes writes to bucket {bucket!r}"
-            yield Check("influxdb", Mark.OK, text)
-        else:
-            yield Check("influxdb", Mark.PROBLEM, answer.reason)
-    influx.close()
 
 
 __all__ = ["Check", "Mark", "checkup"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from tests.servers.influxdb import InfluxDB
 START = 1_700_006_400
 SCENARIOS = ("training", "training_few_cores", "finetuning", "chatbot")
 HOST = b"THEHOST"
+SETTLE_SECONDS = 20.0  # what was loaded at once is compacted for a while
 
 
 def lines_of(scenario: str, days: float) -> list[bytes]:
@@ -90,6 +92,17 @@ def timed(url: str, database: str, folder: Path) -> tuple[float, int, int]:
     return seconds, peak, len(json.loads(done.stdout))
 
 
+def _own_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _cpu(influxdb: InfluxDB) -> float:
+    """Seconds of processors that the server has used."""
+    times = Path(f"/proc/{influxdb.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     """Prints what was measured."""
     servers, days = int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 7.0
@@ -101,10 +114,15 @@ def main() -> None:
             began = time.monotonic()
             points = load(influxdb, "fleet", 0, servers, days)
             print(f"{servers} servers, {points} points, loaded in {time.monotonic() - began:.0f} s")
+            time.sleep(SETTLE_SECONDS)
             for how in ("first", "with digests"):
+                before = _cpu(influxdb), _own_cpu()
                 seconds, peak, findings = timed(influxdb.url, "fleet", folder)
                 print(
-                    f"{how}: {seconds:.1f} s, {peak / 2**20:.0f} MiB at most, {findings} findings",
+                    f"{how}: {seconds:.1f} s ({_own_cpu() - before[1]:.1f} s of processors for us,"
+                    f" {_cpu(influxdb) - before[0]:.1f} s for InfluxDB),"
+                    f" {peak / 2**20:.0f} MiB for the largest process, {findings} findings;"
+                    f" load of the machine {os.getloadavg()[0]:.1f}",
                     flush=True,
                 )
         finally:

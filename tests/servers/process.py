@@ -87,6 +87,12 @@ class ServerProcess:
         self.kill()
         raise ServerFailed(self._complaint(f"was not ready in {READY_SECONDS:.0f} s"))
 
+    @property
+    def pid(self) -> int:
+        """Of the running server."""
+        assert self._child is not None
+        return self._child.pid
+
     def stop(self) -> None:
         """Ask the server to end, and make it end."""
         self._end(signal.SIGTERM)

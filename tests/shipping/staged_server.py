@@ -58,12 +58,19 @@ def staged_server(tls: ssl.SSLContext | None = None) -> Iterator[StagedServer]:
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def do_GET(self) -> None:
+        self._answer([])
+
     def do_POST(self) -> None:
-        staged: StagedServer = self.server.staged  # type: ignore[attr-defined]
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
-        staged.requests.append(body.split(b"\n"))
+        self._answer(body.split(b"\n"))
+
+    def _answer(self, lines: list[bytes]) -> None:
+        staged: StagedServer = self.server.staged  # type: ignore[attr-defined]
+        if lines:
+            staged.requests.append(lines)
         staged.tokens.append(self.headers.get("Authorization", ""))
         answer = staged.answers.pop(0) if staged.answers else Answer()
         time.sleep(answer.wait)
