@@ -7,8 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from advisor.commands.reading import Reading, add_reading_options, open_reading
 
@@ -62,26 +64,30 @@ def run(args: argparse.Namespace) -> int:
     from advisor.report import files
 
     with open_reading(args) as reading:
-        languages = args.lang or (reading.settings.language,)
-        report = _remembered(_assessed(reading), args.state, reading.settings.service.state)
+        settings = reading.settings
+        languages = args.lang or (settings.language,)
+        zone = ZoneInfo(settings.report.timezone)
+        report = _remembered(_assessed(reading, zone), args.state, settings.service.state)
     if args.format is None and args.output is None:
-        _print(report, languages)
+        _print(report, languages, zone)
     elif args.format == ("json",) and args.output is None:
         sys.stdout.write(files.as_json_text(report))
     else:
         formats = args.format or ("html", "json")
         folder = args.output or Path()
-        for path in files.write(files.rendered(report, formats, languages), folder):
+        for path in files.write(files.rendered(report, formats, languages, zone), folder):
             print(path)
     return 0
 
 
-def _assessed(reading: Reading) -> Report:
+def _assessed(reading: Reading, zone: tzinfo) -> Report:
     from advisor.assess import assess_all
     from advisor.profiles import Profiles
     from advisor.report.report import Report
 
-    return Report.of(assess_all(reading), Profiles.load(), made=time.time(), version=_version())
+    return Report.of(
+        assess_all(reading), Profiles.load(), made=time.time(), version=_version(), zone=zone
+    )
 
 
 def _remembered(report: Report, named: Path | None, usual: str) -> Report:
@@ -107,7 +113,7 @@ def _remembered(report: Report, named: Path | None, usual: str) -> Report:
     return report
 
 
-def _print(report: Report, languages: Sequence[str]) -> None:
+def _print(report: Report, languages: Sequence[str], zone: tzinfo) -> None:
     from rich.console import Console
 
     from advisor.report.language import Language
@@ -116,7 +122,7 @@ def _print(report: Report, languages: Sequence[str]) -> None:
     # In a pipe there is no width to ask for: 80 columns, and no colours (as with NO_COLOR).
     console = Console(width=None if sys.stdout.isatty() else 80)
     for code in languages:
-        first_screen(report, Language.load(code), console)
+        first_screen(report, Language.load(code, zone), console)
 
 
 def _version() -> str:

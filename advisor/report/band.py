@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from advisor.assessment import GpuTimeline, Period
 from telemetry.states import State
@@ -49,20 +50,31 @@ class Axis:
     days: bool
 
 
-def axis(period: Period) -> Axis:
-    """An axis with at most eight marks, at midnights or at whole hours."""
+def axis(period: Period, zone: tzinfo = UTC) -> Axis:
+    """An axis with at most eight marks, at the zone's midnights or at whole hours of it."""
     length = period.until - period.since
     step = _WINDOW_SECONDS * max(1, -(-length // (_COLUMNS * _WINDOW_SECONDS)))
     days = length > 2 * _DAY
     choices = (_DAY * n for n in (1, 2, 4, 7, 14, 28, 56)) if days else _hours()
     between = next((c for c in choices if length / c <= _TICKS), length)
-    first = -(-period.since // between) * between
     ticks = tuple(
         Tick((time - period.since) / length, time)
-        for time in range(first, period.until, between)
+        for time in _marks(period, between, zone)
         if (time - period.since) / length < 0.97
     )
     return Axis(period, step, ticks, days)
+
+
+def _marks(period: Period, between: int, zone: tzinfo) -> Iterator[int]:
+    """Whole multiples of a length by the zone's clock, where it is moved for summer too."""
+    offset = datetime.fromtimestamp(period.since, zone).utcoffset() or timedelta()
+    shift = int(offset.total_seconds())
+    first = -(-(period.since + shift) // between) * between
+    for local in range(first, period.until + 2 * _DAY, between):
+        moment = datetime.fromtimestamp(local, UTC).replace(tzinfo=zone)
+        time = int(moment.timestamp())
+        if period.since <= time < period.until:
+            yield time
 
 
 def _hours() -> Iterator[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 from advisor.errors import AdvisorError
@@ -16,12 +17,12 @@ FORMATS = ("html", "json", "mail", "md")
 
 
 def rendered(
-    report: Report, formats: Sequence[str], languages: Sequence[str]
+    report: Report, formats: Sequence[str], languages: Sequence[str], zone: tzinfo = UTC
 ) -> dict[str, str | bytes]:
     """The files by name. With several languages the name tells each: `report.es.html`."""
     files: dict[str, str | bytes] = {}
     for code in languages:
-        language = Language.load(code)
+        language = Language.load(code, zone)
         name = "report" if len(languages) == 1 else f"report.{code}"
         if "html" in formats:
             files.update(html.pages(report, language, name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gettext
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from importlib import resources
 from io import BytesIO
 
@@ -29,17 +29,18 @@ _COUNTED = {"GPUs": say("GPUs"), "cores": say("cores"), "sockets": say("sockets"
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language. Times are UTC, and say so."""
+    """One language. Times are of `zone`, and say so."""
 
     code: str
     locale: Locale
     translations: gettext.NullTranslations
+    zone: tzinfo = UTC
 
     @classmethod
-    def load(cls, code: str) -> Language:
+    def load(cls, code: str, zone: tzinfo = UTC) -> Language:
         """The language of a code in LANGUAGES. Raises KeyError for another."""
         locale = Locale.parse(LANGUAGES[code])
-        return cls(code, locale, _translations(code))
+        return cls(code, locale, _translations(code), zone)
 
     def text(self, message: Message | str, **values: Value) -> str:
         """A message, or a template and its values, as a sentence of this language."""
@@ -122,23 +123,26 @@ class Language:
         return self.number(seconds) + f"{NO_BREAK}s"
 
     def moment(self, seconds: float) -> str:
-        """A day and its hour, in UTC."""
-        return self._date(seconds, "EEE d MMM y, HH:mm") + f"{NO_BREAK}UTC"
+        """A day and its hour, with the zone's name."""
+        name = datetime.fromtimestamp(seconds, self.zone).tzname() or "UTC"
+        return self._date(seconds, "EEE d MMM y, HH:mm") + NO_BREAK + name
 
     def day(self, seconds: float) -> str:
-        """A day of the week and of the month, in UTC."""
+        """A day of the week and of the month."""
         return self._date(seconds, "EEE d")
 
     def date(self, seconds: float) -> str:
-        """A day and its month, in UTC."""
+        """A day and its month."""
         return self._date(seconds, "d MMM")
 
     def hour(self, seconds: float) -> str:
-        """An hour of the day, in UTC."""
+        """An hour of the day."""
         return self._date(seconds, "HH:mm")
 
     def _date(self, seconds: float, pattern: str) -> str:
-        return format_datetime(datetime.fromtimestamp(seconds, UTC), pattern, locale=self.locale)
+        moment = datetime.fromtimestamp(seconds, self.zone)
+        # Written as it is here: Babel would put a time with a zone back into UTC.
+        return format_datetime(moment.replace(tzinfo=None), pattern, locale=self.locale)
 
 
 def _translations(code: str) -> gettext.NullTranslations:

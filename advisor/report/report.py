@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from functools import cached_property
 
 from advisor.assessment import Assessment, Period
@@ -28,13 +29,14 @@ class Server:
     """One server of the report. `number` counts from 1 in the order of the report.
 
     `past` is what the last report before this one said of it; None where there was none, or where
-    it is not known.
+    it is not known. Times are told by the clock of `zone`.
     """
 
     assessment: Assessment
     number: int
     profiles: Profiles
     past: Past | None = None
+    zone: tzinfo = UTC
 
     @property
     def host(self) -> str:
@@ -98,12 +100,18 @@ class Report:
 
     @classmethod
     def of(
-        cls, assessments: Iterable[Assessment], profiles: Profiles, *, made: float, version: str
+        cls,
+        assessments: Iterable[Assessment],
+        profiles: Profiles,
+        *,
+        made: float,
+        version: str,
+        zone: tzinfo = UTC,
     ) -> Report:
         """A report of the assessments, the servers that need attention first."""
         servers = [Server(a, 0, profiles) for a in assessments]
         servers.sort(key=lambda s: (WORST_FIRST.index(s.verdict), s.host))
-        numbered = (Server(s.assessment, i, profiles) for i, s in enumerate(servers, 1))
+        numbered = (replace(s, number=i, zone=zone) for i, s in enumerate(servers, 1))
         return cls(tuple(numbered), profiles, made, version)
 
     def after(self, past: Mapping[str, Past]) -> Report:

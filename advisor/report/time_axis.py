@@ -60,7 +60,7 @@ def reduced(
 
 def set_time(axes: Axes, columns: Columns, language: Language) -> None:
     """Days or hours below the picture, as the bands have them."""
-    time = axis(columns.period)
+    time = axis(columns.period, language.zone)
     axes.set_xlim(columns.period.since, columns.period.until)
     axes.set_xticks([tick.time for tick in time.ticks])
     axes.set_xticklabels(

@@ -1,5 +1,8 @@
 """The state band: no time is lost in it, and none is made up."""
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,3 +69,13 @@ def test_the_axis_marks_midnights_or_round_hours() -> None:
     assert all(tick.time % 3600 == 0 for tick in day.ticks)
     minute = axis(Period(START, START + 60))
     assert len(minute.ticks) <= 8
+
+
+def test_marks_are_midnights_where_the_clock_is_moved_within_the_week() -> None:
+    madrid = ZoneInfo("Europe/Madrid")  # summer time began on Sun 29 Mar 2026 at 02:00
+    since = int(datetime(2026, 3, 26, 10, tzinfo=madrid).timestamp())
+    marks = axis(Period(since, since + 7 * 86_400), madrid).ticks
+    local = [datetime.fromtimestamp(mark.time, madrid) for mark in marks]
+    assert [(m.day, m.hour) for m in local] == [
+        (27, 0), (28, 0), (29, 0), (30, 0), (31, 0), (1, 0), (2, 0),
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import string
 from importlib import resources
+from zoneinfo import ZoneInfo
 
 import pytest
 from babel.messages.catalog import Message as Entry
@@ -73,6 +74,10 @@ def test_days_and_moments_name_their_zone() -> None:
     monday = 1_772_452_800  # 2026-03-02T12:00:00Z
     assert EN.moment(monday) == "Mon 2 Mar 2026, 12:00\u00a0UTC"
     assert ES.moment(monday) == "lun 2 mar 2026, 12:00\u00a0UTC"
+    madrid = Language.load("es", ZoneInfo("Europe/Madrid"))
+    assert madrid.moment(monday) == "lun 2 mar 2026, 13:00\u00a0CET"
+    assert madrid.moment(monday + 150 * 86_400) == "jue 30 jul 2026, 14:00\u00a0CEST"
+    assert madrid.day(monday + 11.5 * 3600) == "mar 3"  # half past midnight there
 
 
 @pytest.mark.parametrize(

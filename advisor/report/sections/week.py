@@ -55,7 +55,7 @@ def build(server: Server) -> Week | None:
     told = server.assessment.told
     if seen is None or not seen.gpus or told.until <= told.since:
         return None
-    time = axis(told)
+    time = axis(told, server.zone)
     hours = {h.gpu_uuid: h for h in server.assessment.hours}
     bands = []
     for place, (uuid, timeline) in enumerate(seen.gpus.items()):
