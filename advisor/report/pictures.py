@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ HATCHES: Mapping[str, str] = {
 """So that the states are told apart without colour."""
 
 Draw = Callable[[Axes], None]
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small, and read aloud
     "svg.hashsalt": "talla",  # the same picture has the same bytes
     "font.family": "sans-serif",

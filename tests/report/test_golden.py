@@ -1,4 +1,7 @@
-"""Whole reports, word for word, in both languages: tests/golden/report/NAME.LANGUAGE.{txt,md}.
+"""Whole reports, word for word, in both languages: tests/golden/report/NAME.LANGUAGE.SUFFIX.
+
+`txt` is the first screen, `md` Markdown, `html` the page less its style and its pictures (those
+are matplotlib's and change with it), `mail` the page for mail programs.
 
 Their findings are written here, so that a change of sizing leaves them alone. After a change that
 is meant, `python -m tests.report.test_golden` writes them anew; read the difference.
@@ -7,6 +10,7 @@ is meant, `python -m tests.report.test_golden` writes them anew; read the differ
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +19,7 @@ from rich.console import Console
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
 from advisor.message import Amount, say
-from advisor.report import markdown
+from advisor.report import html, mail, markdown
 from advisor.report.language import LANGUAGES, Language
 from advisor.report.report import Report
 from advisor.report.terminal import first_screen
@@ -94,7 +98,22 @@ def written(report: Report, code: str) -> dict[str, str]:
     screen = io.StringIO()
     first_screen(report, language, Console(file=screen, width=80, color_system=None))
     lines = [line.rstrip() for line in screen.getvalue().splitlines()]
-    return {"txt": "\n".join(lines) + "\n", "md": markdown.text(report, language)}
+    (page,) = html.pages(report, language).values()
+    mailed = mail.files(report, language)["mail.html"]
+    assert isinstance(mailed, str)
+    return {
+        "txt": "\n".join(lines) + "\n",
+        "md": markdown.text(report, language),
+        "html": _lined(page),
+        "mail.html": _lined(mailed),
+    }
+
+
+def _lined(page: str) -> str:
+    """A page without style and drawings, an element a line, so that a difference can be read."""
+    page = re.sub(r"<style>.*?</style>", "<style/>", page, flags=re.S)
+    page = re.sub(r'(<svg class="chart"[^>]*>).*?</svg>', r"\1</svg>", page, flags=re.S)
+    return re.sub(r">\s*<", ">\n<", page)
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
