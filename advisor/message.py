@@ -37,8 +37,8 @@ class Amount:
             if abs(value) >= factor * 0.9995:
                 value, prefix = value / factor, letter
                 break
-        unit = {"bytes": "B", "bits/second": "b/s", "bytes/second": "B/s", "watts": "W"}
-        return f"{_number(value, decimal_point)} {prefix}{unit.get(self.unit, self.unit)}"
+        short = {"bytes": "B", "bits/second": "b/s", "bytes/second": "B/s", "watts": "W"}
+        return f"{_number(value, decimal_point)} {prefix}{short.get(self.unit, self.unit)}"
 
 
 def _number(value: float, decimal_point: str) -> str:

@@ -91,7 +91,12 @@ def _costly_for_inference(case: Case) -> list[Opinion]:
 
 
 def _over(case: Case, smaller: Replay, heavy: bool) -> Opinion:
-    limits, what = case.thresholds, smaller.what_if
+    limits, what, gpu = case.thresholds, smaller.what_if, smaller.option.gpu
+    # The conversion rests on the option's published figures, which not all are confirmed.
+    doubted = gpu is None or {"memory.gigabytes_per_second", "compute.dense_bf16_teraflops"} & set(
+        gpu.unverified
+    )
+    sure = limits.number("confidence", "documented" if doubted else "right")
     return Opinion(
         Verdict.OVER,
         Basis.MEASURED,
@@ -104,7 +109,7 @@ def _over(case: Case, smaller: Replay, heavy: bool) -> Opinion:
             load=Amount(what.peak_load_ratio, "ratio"),
             worst=Amount(what.peak_load_ratio_at_worst, "ratio"),
         ),
-        limits.number("confidence", "right"),
+        sure,
         rule=what.rule,
         rules=("R24",) if heavy else (),
         evidence=(
