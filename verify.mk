@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-agent verify-alerts verify-staged
+VERIFY := verify-servers verify-agent verify-alerts verify-staged verify-page
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -21,5 +21,9 @@ verify-staged: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist load -m 'long or not long' --timeout 900 tests/staged
 	mkdir -p build
 	$(BIN)/python -m tests.staged.mutation | tee build/mutation.md
+
+# The local page: first view, 3,600 updates, a hundred servers, a stopped agent; prints the figures.
+verify-page: $(STAMP)
+	$(BIN)/python -m pytest -m long -s --timeout 900 tests/web
 
 .PHONY: verify $(VERIFY)

@@ -249,7 +249,9 @@ def _gpu_now(told: _Told, head: Mapping[str, Any], newest: int | None) -> GpuNow
         evidence=state.evidence,
         error=texts.get("error"),
         readings=readings,
-        memory_needed_bytes=needed_bytes(told.engines, uuid, _last(told.jobs, uuid)),
+        memory_needed_bytes=needed_bytes(
+            told.engines, uuid, _last(told.jobs, uuid), frame.start[-1]
+        ),
         processes=tuple(_processes(told.processes, uuid, frame.start[-1])),
     )
 

@@ -10,15 +10,18 @@ from advisor.processes import Process
 from telemetry.window import Frame
 
 
-def needed_bytes(engines: Sequence[Frame], uuid: str, processes: Sequence[Process]) -> float | None:
-    """Weights and the used part of the KV cache, the share of one GPU of the engine's.
+def needed_bytes(
+    engines: Sequence[Frame], uuid: str, processes: Sequence[Process], start: int
+) -> float | None:
+    """Weights and the used part of the KV cache in the window that begins at `start`, the share of
+    one GPU of the engine's.
 
     None where no engine on the GPU tells its cache, or its model is not in the catalogue: what an
     engine reserved says nothing of what it needs.
     """
     for frame in engines:
-        if not len(frame) or not frame.texts:
-            continue
+        if not len(frame) or not frame.texts or frame.start[-1] != start:
+            continue  # an engine that has ended needs nothing
         gpus = frame.texts[-1].get("gpu_uuids", "").replace(",", " ").split()
         row = frame.row(-1)
         usage, pool = row.get("kv_cache_usage_ratio"), row.get("kv_cache_bytes")

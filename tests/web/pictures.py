@@ -22,15 +22,15 @@ from tests.web.browser import chromium, visit
 from tests.web.serving import served
 from tests.web.test_fleet import SERVERS, fill
 
-EVENING = int(datetime(2026, 11, 24, 22, 24, tzinfo=UTC).timestamp())
-"""An evening on which one server's office work ends and its nightly work begins."""
+MORNING = int(datetime(2026, 11, 24, 6, 24, tzinfo=UTC).timestamp())
+"""A morning on which one server's nightly work has ended and its office work begun."""
 
 
 def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         store = Path(name) / "store.db"
-        _evening(store)
+        _morning(store)
         _server(browser, store, folder)
         influxdb = InfluxDB.launch(Path(name))
         try:
@@ -40,23 +40,23 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _evening(path: Path) -> None:
+def _morning(path: Path) -> None:
     """Two hours in 10-second windows, and a week before them."""
     scenario = load_scenario("mixed")
-    begin = EVENING - 7260
+    begin = MORNING - 7260
     inventory = scenario.inventory()
     with Store(path) as store:
         week = [w for w in history(scenario, begin - 7 * 86_400, 7) if w.tier == 300]
         store.append(week, inventories=[(float(begin), inventory.host, inventory.to_json())])
         simulation = Simulation(scenario, begin - begin % 86_400 - 7 * 86_400)
         aggregator = Aggregator(inventory.host, Signals.load())
-        for second in range(begin, EVENING):
+        for second in range(begin, MORNING):
             store.append(aggregator.add(simulation.sample(second)))
         uuid = inventory.gpus[0].uuid
         store.append(
             events=[
                 Event(
-                    EVENING - 3000,
+                    MORNING - 3000,
                     inventory.host,
                     "alert",
                     "GPU 0: 19.3 GB are held by a process that computes nothing. Whose: ana"
@@ -74,7 +74,7 @@ def _evening(path: Path) -> None:
 
 def _server(browser: Browser, store: Path, folder: Path) -> None:
     source = LocalSource([store])
-    with served(source, wall=lambda: EVENING + 4.0, findings=Findings([store])) as url:
+    with served(source, wall=lambda: MORNING + 4.0, findings=Findings([store])) as url:
         for name, path, scheme, size in (
             ("page-server", "/?lang=en", "light", (1440, 1000)),
             ("page-dark", "/?lang=en", "dark", (1440, 1000)),

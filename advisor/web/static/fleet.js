@@ -67,7 +67,9 @@ export class Fleet {
       if (!groups.has(name)) groups.set(name, []);
       groups.get(name).push(host);
     }
-    const named = [...groups].sort(([a], [b]) => a.localeCompare(b));
+    const worst = new Map(WORST.map((state, i) => [stateText(state), i]));
+    const place = name => (this.group.value === "worst" ? worst.get(name) ?? WORST.length : 0);
+    const named = [...groups].sort(([a], [b]) => place(a) - place(b) || a.localeCompare(b));
     keep(this.place, named, ([name]) => name,
       ([name]) => {
         const list = h("ul", { className: "list" });

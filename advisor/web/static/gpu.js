@@ -71,8 +71,8 @@ export class GpuRow {
     const processes = gpu.processes ?? [];
     text(this.owner, owners(gpu).join(", ") || (silent ? "" : say("nobody")));
     text(this.what, [...new Set(processes.map(p => [
-      p.name ?? "", p.pid ? `(${p.pid})` : "", p.owner_kind ? ownerKind(p.owner_kind) : "",
-      p.model ? say("model", { name: p.model }) : ""].filter(Boolean).join(" ")))].join("; "));
+      [p.name, p.pid ? `(${p.pid})` : ""].filter(Boolean).join(" "), p.owner_kind ? ownerKind(p.owner_kind) : "",
+      p.model ? say("model", { name: p.model }) : ""].filter(Boolean).join(", ")))].join("; "));
   }
 }
 export const owners = gpu => [...new Set((gpu.processes ?? []).map(p => p.owner ?? say("unknown_owner")))];

@@ -75,17 +75,21 @@ function beat() {
   const hosts = [...live.hosts.values()];
   const ages = hosts.map(host => live.age(host)).filter(age => age != null);
   const newest = ages.length ? Math.min(...ages) : null;
-  const late = hosts.filter(host => live.late(host)).length;
+  const late = hosts.filter(host => live.late(host));
   const silence = (performance.now() - live.heard) / 1000;
   text(at("age"), newest == null ? (heard ? say("no_data") : say("loading")) : say("data_age", { age: span(newest) }));
   const cut = !live.connected && silence > 3 || silence > 30;
-  at("age").classList.toggle("old", cut || late > 0 || newest == null);
+  at("age").classList.toggle("old", cut || late.length > 0 || newest == null);
   let words = "";
   if (cut) words = say("offline", { age: newest == null ? "?" : span(newest) });
   else if (live.trouble) words = say("trouble", { why: live.trouble });
   else if (heard && !hosts.length) words = say("nothing");
-  else if (hosts.length && late === hosts.length) words = newest == null ? say("nothing") : say("stale", { age: span(newest) });
-  else if (late) words = say("stale_some", { count: String(late) });
+  else if (hosts.length && late.length === hosts.length) words = newest == null ? say("nothing") : say("stale", { age: span(newest) });
+  else if (late.length === 1) words = say("late_one", { host: late[0].host, age: late[0].time == null ? "?" : span(live.age(late[0])) });
+  else if (late.length) {
+    const named = late.slice(0, 3).map(host => host.host).join(", ");
+    words = say("late_many", { count: String(late.length), hosts: late.length > 3 ? `${named}, …` : named });
+  }
   text(at("banner"), words);
   at("banner").hidden = !words;
   if (!document.hidden && view === "now") server.beat();
