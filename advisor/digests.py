@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import time
 import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -69,53 +71,84 @@ class DayDigests:
 
 
 def _packed(frames: Sequence[Frame]) -> bytes:
-    document = {"format": _FORMAT, "frames": [_frame_document(frame) for frame in frames]}
-    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 1)
+    """A JSON head, its length before it, and the columns of numbers as they lie in memory."""
+    blobs: list[bytes] = []
+    head = {
+        "format": _FORMAT,
+        "order": sys.byteorder,
+        "frames": [_frame_head(frame, blobs) for frame in frames],
+        "sizes": [len(blob) for blob in blobs],
+    }
+    text = json.dumps(head, separators=(",", ":")).encode()
+    return zlib.compress(b"".join((len(text).to_bytes(8, "big"), text, *blobs)), 1)
 
 
-def _frame_document(frame: Frame) -> dict[str, Any]:
-    texts = list({json.dumps(t, sort_keys=True): t for t in frame.texts}.items())
-    places = {text: i for i, (text, _) in enumerate(texts)}
+def _frame_head(frame: Frame, blobs: list[bytes]) -> dict[str, Any]:
+    texts: dict[int, int] = {}
+    said = [texts.setdefault(id(t), len(texts)) for t in frame.texts]
+    first = {place: t for t, place in zip(reversed(frame.texts), reversed(said), strict=True)}
     return {
         "key": frame.key,
-        "start": frame.start,
-        "seconds": _short(frame.seconds),
-        "columns": {name: _short(column) for name, column in frame.columns.items()},
-        "texts": [t for _, t in texts],
-        "said": _short([places[json.dumps(t, sort_keys=True)] for t in frame.texts]),
+        "start": _column(frame.start, blobs),
+        "seconds": _column(frame.seconds, blobs),
+        "columns": {n: _column(column, blobs) for n, column in frame.columns.items()},
+        "texts": [first[place] for place in range(len(texts))],
+        "said": _column(said, blobs),
     }
 
 
-def _short(column: Sequence[Any]) -> Any:
-    """A column that says the same throughout is kept as one cell."""
-    if column and all(cell == column[0] for cell in column):
-        return {"all": column[0]}
-    return list(column)
-
-
-def _long(column: Any, length: int) -> list[Any]:
-    return [column["all"]] * length if isinstance(column, dict) else column
+def _column(column: Sequence[float | None], blobs: list[bytes]) -> dict[str, Any]:
+    """Where a column lies: one cell for all, or numbers, with a mark for each that is there."""
+    if not column:
+        return {"all": None, "count": 0}
+    if column.count(column[0]) == len(column):
+        return {"all": column[0], "count": len(column)}
+    there = None
+    if None in column:
+        there = len(blobs)
+        blobs.append(bytes(cell is not None for cell in column))
+    blobs.append(array("d", [0.0 if cell is None else cell for cell in column]).tobytes())
+    return {"at": len(blobs) - 1, "there": there}
 
 
 def _unpacked(content: bytes) -> list[Frame] | None:
-    document = json.loads(zlib.decompress(content))
-    if document.get("format") != _FORMAT:
+    whole = zlib.decompress(content)
+    length = 8 + int.from_bytes(whole[:8], "big")
+    head = json.loads(whole[8:length])
+    if head.get("format") != _FORMAT or head["order"] != sys.byteorder:
         return None
+    blobs: list[bytes] = []
+    for size in head["sizes"]:
+        blobs.append(whole[length : length + size])
+        length += size
     frames = []
-    for one in document["frames"]:
-        start: list[int] = one["start"]
+    for one in head["frames"]:
         texts: list[Mapping[str, str]] = one["texts"]
-        said = _long(one["said"], len(start)) if texts else []
         frames.append(
             Frame(
                 tuple(one["key"]),
-                start,
-                _long(one["seconds"], len(start)),
-                {name: _long(column, len(start)) for name, column in one["columns"].items()},
-                [texts[i] for i in said],
+                _whole(one["start"], blobs),
+                _whole(one["seconds"], blobs),
+                {name: _cells(column, blobs) for name, column in one["columns"].items()},
+                [texts[i] for i in _whole(one["said"], blobs)],
             )
         )
     return frames
+
+
+def _cells(column: Mapping[str, Any], blobs: Sequence[bytes]) -> list[float | None]:
+    if "all" in column:
+        return [column["all"]] * int(column["count"])
+    numbers = array("d")
+    numbers.frombytes(blobs[column["at"]])
+    if column["there"] is None:
+        return list(numbers)
+    marks = blobs[column["there"]]
+    return [n if there else None for n, there in zip(numbers, marks, strict=True)]
+
+
+def _whole(column: Mapping[str, Any], blobs: Sequence[bytes]) -> list[int]:
+    return [int(cell) for cell in _cells(column, blobs) if cell is not None]
 
 
 __all__ = ["DayDigests"]

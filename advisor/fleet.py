@@ -5,6 +5,7 @@ What comes back of one server is small: a fleet of hundreds must fit in memory.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -100,6 +101,8 @@ def _begin(asked: _Asked) -> None:
     from advisor.prices import load as load_prices
     from advisor.rulebook import Rulebook
 
+    # A server's windows are millions of cells without cycles: looking for some costs a fifth.
+    gc.set_threshold(200_000, 50, 50)
     opened = ExitStack()
     history = opened.enter_context(asked.source.opened())
     multiprocessing.util.Finalize(None, opened.close, exitpriority=10)

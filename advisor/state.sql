@@ -77,6 +77,6 @@ CREATE TABLE IF NOT EXISTS digest (
     day INTEGER NOT NULL,                   -- its first second, UTC
     points INTEGER NOT NULL,
     made INTEGER NOT NULL,
-    content BLOB NOT NULL,                  -- compressed JSON, see digests.py
+    content BLOB NOT NULL,                  -- see digests.py
     PRIMARY KEY (place, day)
 );

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from telemetry.event import Event
@@ -28,6 +29,7 @@ WINDOW_SECONDS = "window_seconds"
 _TEXT_LIMIT = 32_000  # InfluxDB refuses a text of 64 KiB or more
 _TAG_LIMIT = 1_000
 _NANOSECONDS = 1_000_000_000
+_INFINITE = float("inf")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 _TAG_SPECIAL = re.compile(r"([,= ])")
 
@@ -47,16 +49,24 @@ def window_lines(
 def row_line(window: Window, key: Key, row: Row, texts: Mapping[str, str]) -> bytes:
     """One subject of a window."""
     declared = family(key[0])
-    tags = {"host": window.host, "window": TIER_TAGS.get(window.tier, f"{window.tier}s")}
-    tags.update(zip(declared.tags, key[1:], strict=True))
-    said = {**row.texts, **texts}
-    tags.update({name: said[name] for name in declared.labels if name in said})
+    said = {**row.texts, **texts} if texts else row.texts
+    labels = tuple((name, said[name]) for name in declared.labels if name in said)
     fields = [
-        *_numbers({WINDOW_SECONDS: float(window.seconds)}),
+        f"{WINDOW_SECONDS}={float(window.seconds)!r}",
         *_numbers(row.values),
-        *_strings({n: said[n] for n in declared.texts if n in said and n not in declared.labels}),
+        *_strings((n, said[n]) for n in declared.texts if n in said and n not in declared.labels),
     ]
-    return _line(key[0], tags, fields, window.start * _NANOSECONDS)
+    head = _row_head(window.host, window.tier, key, labels)
+    return f"{head} {','.join(fields)} {window.start * _NANOSECONDS}".encode()
+
+
+@lru_cache(maxsize=1024)
+def _row_head(host: str, tier: int, key: Key, labels: tuple[tuple[str, str], ...]) -> str:
+    """Measurement and tags, which are the same in every window of a subject."""
+    tags = {"host": host, "window": TIER_TAGS.get(tier, f"{tier}s")}
+    tags.update(zip(family(key[0]).tags, key[1:], strict=True))
+    tags.update(labels)
+    return _head(key[0], tags)
 
 
 def event_line(event: Event) -> bytes:
@@ -71,7 +81,7 @@ def event_line(event: Event) -> bytes:
     strings = {"text": event.text, "severity": event.severity.value}
     if event.attributes:
         strings["attributes"] = json.dumps(dict(event.attributes), ensure_ascii=False)
-    fields = [f"sequence={sequence}i", *_numbers(numbers), *_strings(strings)]
+    fields = [f"sequence={sequence}i", *_numbers(numbers), *_strings(strings.items())]
     microseconds = math.floor(event.time * 1e6)
     return _line("event", tags, fields, microseconds * 1000 + sequence % 1000)
 
@@ -82,30 +92,35 @@ def inventory_line(time: float, host: str, document: Mapping[str, Any]) -> bytes
     if len(text.encode("utf-8", "backslashreplace")) > _TEXT_LIMIT:  # no half JSON
         text = json.dumps({"host": host, "error": "the inventory is too long for one field"})
     return _line(
-        "inventory", {"host": host}, _strings({"document": text}), math.floor(time) * _NANOSECONDS
+        "inventory", {"host": host}, _strings([("document", text)]), math.floor(time) * _NANOSECONDS
     )
 
 
 def _line(measurement: str, tags: Mapping[str, str], fields: Iterable[str], time: int) -> bytes:
+    return f"{_head(measurement, tags)} {','.join(fields)} {time}".encode()
+
+
+def _head(measurement: str, tags: Mapping[str, str]) -> str:
     named = sorted((n, t) for n, v in tags.items() if (t := tag_value(v)))
-    head = ",".join([measurement, *(f"{name}={text}" for name, text in named)])
-    return f"{head} {','.join(fields)} {time}".encode()
+    return ",".join([measurement, *(f"{name}={text}" for name, text in named)])
 
 
 def _numbers(values: Mapping[str, float]) -> Iterable[str]:
-    for name, value in values.items():
-        if not math.isfinite(value):
-            continue  # no number of the protocol's
-        if name.endswith("_count"):
-            yield f"{name}={int(value)}i"
-        else:
-            yield f"{name}={float(value)!r}"
+    # A number that is not finite is none of the protocol's.
+    return [
+        f"{name}={int(value)}i" if name[-6:] == "_count" else f"{name}={float(value)!r}"
+        for name, value in values.items()
+        if -_INFINITE < value < _INFINITE
+    ]
 
 
-def _strings(values: Mapping[str, str]) -> Iterable[str]:
-    for name, value in values.items():
-        text = _clean(value)[:_TEXT_LIMIT].replace("\\", "\\\\").replace('"', '\\"')
-        yield f'{name}="{text}"'
+def _strings(values: Iterable[tuple[str, str]]) -> Iterable[str]:
+    return [f'{name}="{_quoted(value)}"' for name, value in values]
+
+
+@lru_cache(maxsize=2048)
+def _quoted(value: str) -> str:
+    return _clean(value)[:_TEXT_LIMIT].replace("\\", "\\\\").replace('"', '\\"')
 
 
 def tag_value(text: str) -> str:

@@ -12,7 +12,8 @@ import random
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -117,6 +118,8 @@ class Shipper:
         self.rejected_lines_total = 0
         self.dropped_windows_total = 0
         self.backlog_windows = 0
+        self._newest = 0
+        self._ahead: tuple[Position, int, list[_Item]] | None = None
         self._damage: str | None = None
         self.trouble: str | None = None
         """Why nothing is shipped at the moment, None while all is well."""
@@ -176,7 +179,7 @@ class Shipper:
         """Sends one batch; returns the seconds to wait before the next."""
         started = self._clock.monotonic()
         try:
-            items = self._batch()
+            items = self._next()
         except (StoreError, sqlite3.Error) as error:
             if is_damage(error):
                 self._damage = f"{self._path}: is damaged ({error})"
@@ -185,18 +188,11 @@ class Shipper:
         if not items:
             self.backlog_windows = 0
             return _IDLE_SECONDS
-        refused: list[tuple[bytes, str]] = []
-        outcome: Delivery = Accepted()
-        for place in dict.fromkeys(place for _, place, _ in items):
-            lines = [line for _, p, some in items if p == place for line in some]
-            outcome = self._deliver(place, lines, refused)
-            if not isinstance(outcome, Accepted):
-                return self._failed(outcome)
-        if refused:
-            try:
-                self._keep(refused)
-            except OSError as error:
-                return self._failed(Retry(f"refused lines cannot be kept: {error}"))
+        with self._preparing(items[-1][0]):
+            outcome = self._send(items)
+        if not isinstance(outcome, Accepted):
+            self._ahead = None
+            return self._failed(outcome)
         before, self.position = self.position, items[-1][0]
         self._went_well()
         if before is None or self.position.windows == before.windows or not self.position.live:
@@ -204,6 +200,21 @@ class Shipper:
         # A backlog: no faster than it may be.
         least = sum(len(lines) for _, _, lines in items) / self._backlog.lines_per_second
         return max(_MORE_SECONDS, least - (self._clock.monotonic() - started))
+
+    def _send(self, items: list[_Item]) -> Delivery:
+        """Sends a batch, and keeps what is refused of it."""
+        refused: list[tuple[bytes, str]] = []
+        for place in dict.fromkeys(place for _, place, _ in items):
+            lines = [line for _, p, some in items if p == place for line in some]
+            outcome = self._deliver(place, lines, refused)
+            if not isinstance(outcome, Accepted):
+                return outcome
+        if refused:
+            try:
+                self._keep(refused)
+            except OSError as error:
+                return Retry(f"refused lines cannot be kept: {error}")
+        return Accepted()
 
     def _open(self) -> StoreReader:
         """The store, with the position that it keeps where it is another than before."""
@@ -220,16 +231,51 @@ class Shipper:
                     self.position = replace(self.position, store=self._reader.identity())
         return self._reader
 
-    def _batch(self) -> list[_Item]:
-        """What comes next, up to `batch_lines` lines, a window always whole.
-
-        Far behind, the newest windows go first, and those that wait fill the time between.
-        """
+    def _next(self) -> list[_Item]:
+        """What comes next; made already, where nothing new came since."""
         reader = self._open()
         assert self.position is not None
         newest = reader.last_window_id()
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] == (self.position, newest):
+            return ahead[2]
         at = self._placed(reader, self.position, newest)
+        if (
+            at.live
+            and newest <= at.live
+            and not reader.windows_after(at.windows, 1, through=at.live_from)
+        ):  # the last of those that waited went by retention
+            at = replace(at, windows=at.live, live_from=0, live=0)
         self.position = at
+        self.backlog_windows = max(0, newest - at.windows - (at.live - at.live_from))
+        return self._made(reader, at, newest)
+
+    @contextmanager
+    def _preparing(self, at: Position) -> Iterator[None]:
+        """Makes the batch after a position while the block sends the one before it."""
+        reader = self._reader
+        if reader is None or self._newest - at.windows <= _WINDOWS_AT_ONCE:
+            yield
+            return
+
+        def make() -> None:
+            with suppress(StoreError, sqlite3.Error):  # told when it is its turn
+                newest = reader.last_window_id()
+                self._ahead = at, newest, self._made(reader, at, newest)
+
+        maker = threading.Thread(target=make, name="shipper-ahead", daemon=True)
+        maker.start()
+        try:
+            yield
+        finally:
+            maker.join()
+
+    def _made(self, reader: StoreReader, at: Position, newest: int) -> list[_Item]:
+        """Items after a position, up to `batch_lines` lines, a window always whole.
+
+        Far behind, the newest windows go first, and those that wait fill the time between.
+        """
+        self._newest = newest
         items: list[_Item] = []
         count = 0
         events = reader.events(after_id=at.events, limit=_WINDOWS_AT_ONCE)
@@ -241,10 +287,6 @@ class Shipper:
             windows = reader.windows_after(
                 at.windows, _WINDOWS_AT_ONCE, through=at.live_from or None
             )
-            if at.live and not windows:  # the last of those that waited went by retention
-                at = self.position = replace(at, windows=at.live, live_from=0, live=0)
-                return self._batch()
-        self.backlog_windows = max(0, newest - at.windows - (at.live - at.live_from))
         for row_id, time, host, document in inventories:
             at = replace(at, inventories=row_id)
             items.append((at, *self._destination.inventory(time, host, document)))
@@ -362,6 +404,7 @@ class Shipper:
         self._notices.append(Event(self._clock.wall(), "", kind, text, severity))
 
     def _let_go(self) -> None:
+        self._ahead = None
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
