@@ -129,8 +129,8 @@ def _inline(svg: str, prefix: str, alternative: str) -> str:
     svg = svg.replace(' transform="rotate(-0', ' data-none="').replace("-0 ", "0 ")
     svg = re.sub(r' data-none="[^"]*"', "", svg)
     svg = re.sub(r'<path d="[^"]*" style="fill: none"/>', "", svg)
-    svg = re.sub(r' d="[^"]*"', lambda m: " " + " ".join(m[0].split()).replace(' "', '"'), svg)
     svg = re.sub(r"(\d+\.\d)\d+", r"\1", svg)
+    svg = re.sub(r' d="([^"]*)"', lambda m: f' d="{_short(m[1])}"', svg)
     for name, colour in LIGHT.items():
         svg = svg.replace(colour, f"var(--{name})")
     # A custom property is no value of an attribute.
@@ -142,3 +142,25 @@ def _inline(svg: str, prefix: str, alternative: str) -> str:
     assert box is not None
     head = f'<svg class="chart" {box[0]} role="img" aria-label="{escape(alternative)}">'
     return (head + svg[svg.index(">") + 1 :]).strip()
+
+
+def _short(path: str) -> str:
+    """The same path of straight lines with H and V where they do, which most of ours are."""
+    parts = path.split()
+    found: list[str] = []
+    at, before = 0, ("", "")
+    while at < len(parts):
+        command, point = parts[at], [*parts[at + 1 : at + 3], "", ""][:2]
+        if command not in ("M", "L"):  # a curve, or the end of a part
+            found.append(command)
+            at, before = at + 1, ("", "")
+            continue
+        x, y = point
+        if command == "L" and y == before[1]:
+            found.append(f"H{x}")
+        elif command == "L" and x == before[0]:
+            found.append(f"V{y}")
+        else:
+            found.append(f"{command}{x} {y}")
+        at, before = at + 3, (x, y)
+    return " ".join(found)

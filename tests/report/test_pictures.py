@@ -36,7 +36,7 @@ def test_pictures_are_small_have_words_and_take_the_pages_colours(code: str) -> 
         assert not re.search(r"#[0-9a-f]{6}", picture)  # else it would not be dark in the dark
         assert "<style" not in picture
         assert "<path d=" in picture
-        assert len(picture) < 25_000
+        assert len(picture) < 12_000
     ids = re.findall(r' id="([^"]+)"', "".join(found))
     assert len(ids) == len(set(ids))
     for used in re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', "".join(found)):
