@@ -30,7 +30,7 @@ _HIDDEN_MEDIUM = (
 # Hyperdisk, Azure remote disks (models as the providers' documentation of NVMe disks gives them).
 _NETWORK_NVME = ("amazon elastic block store", "nvme_card-pd", "msft nvme accelerator")
 # PCIe generation by the rate that sysfs prints in current_link_speed ("16.0 GT/s PCIe").
-_GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
+GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 
 
 def whole_devices(hostfs: HostFs) -> list[str]:
@@ -84,7 +84,7 @@ def link_bytes_per_second(hostfs: HostFs, name: str) -> float | None:
     controller = f"/sys/block/{name}/device/device"
     speed = hostfs.maybe(f"{controller}/current_link_speed")
     width = hostfs.number(f"{controller}/current_link_width")
-    generation = _GENERATION.get(speed.split(None, 1)[0]) if speed else None
+    generation = GENERATION.get(speed.split(None, 1)[0]) if speed else None
     return pcie_ceiling(generation, width)
 
 

@@ -25,6 +25,7 @@ from telemetry.window import Sample
 _LATE_SECONDS = 60.0
 _AGE = "_sample_age_seconds"
 _SUBJECTS = (("disk", "disks"), ("mount", "mounts"), ("nic", "network"), ("engine", "engines"))
+_NONE = {"engines": "none was found among the processes of GPUs"}
 
 
 def checkup(
@@ -65,7 +66,8 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
     found = sum("/" not in (r.uuid or "") for r in source.gpu.readings)  # less MIG instances
     yield Check("gpu driver", Mark.OK, f"{found} GPUs, {', '.join(versions)}")
     for reading in source.gpu.readings:
-        name = f"gpu {reading.index}"
+        instance = (reading.uuid or "").partition("/")[2]
+        name = f"gpu {reading.index}" + (f" MIG {instance}" if instance else "")
         model = reading.name or reading.uuid or "unknown model"
         if reading.error is not None:
             yield Check(
@@ -102,7 +104,7 @@ def _host(source: MachineSource, sample: Sample) -> Iterator[Check]:
         if found:
             yield Check(name, Mark.OK, ", ".join(found))
         else:
-            yield Check(name, Mark.ABSENT, "none that matters to a job was found")
+            yield Check(name, Mark.ABSENT, _NONE.get(name, "none that matters to a job was found"))
     told = [" ".join(gpu_key(reading)) for reading in source.gpu.readings]
     others = {
         name: reason

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agent import block
 from agent.hostfs import HostFs, number_after
@@ -16,6 +17,7 @@ from telemetry.inventory import BlockDevice, Cpu, GpuInfo, Inventory, Mount, Nic
 _CPU = re.compile(r"cpu\d+")
 _KIB = 1024
 _MOST_DEVICES = 256
+_MOST_LANES = 32
 
 
 def take_inventory(
@@ -34,11 +36,37 @@ def take_inventory(
         host=host or host_name(hostfs),
         cpu=cpu(hostfs),
         memory_bytes=memory_bytes(hostfs),
-        gpus=tuple(gpus),
+        gpus=tuple(with_slot(hostfs, gpu) for gpu in gpus),
         block_devices=block_devices(hostfs),
         mounts=mounts(hostfs, data_paths),
         nics=nics(hostfs),
     )
+
+
+def with_slot(hostfs: HostFs, gpu: GpuInfo) -> GpuInfo:
+    """The GPU with what its slot allows: the port above it, as sysfs shows it.
+
+    Not in a virtual machine, whose ports are made up, nor where the port says less than was seen.
+    """
+    if gpu.pcie is None or gpu.pci_bus_id is None or gpu.virtualization is not None:
+        return gpu
+    address = gpu.pci_bus_id.lower()
+    if len(address) == len("00000000:10:00.0"):
+        address = address[4:]  # NVML writes the domain with eight digits, sysfs with four
+    place = hostfs.target(f"/sys/bus/pci/devices/{address}")
+    port = place.rsplit("/", 1)[0]
+    if not place.startswith("/sys/devices/"):
+        return gpu
+    speed = hostfs.maybe(f"{port}/max_link_speed")
+    generation = block.GENERATION.get(speed.split(None, 1)[0]) if speed else None
+    width = hostfs.number(f"{port}/max_link_width")
+    pcie = gpu.pcie
+    if generation is not None and generation >= (pcie.generation or 1):
+        lowest = min(generation, pcie.slot_max_generation or generation)
+        pcie = replace(pcie, slot_max_generation=lowest)
+    if width is not None and (pcie.width or 1) <= width <= _MOST_LANES:
+        pcie = replace(pcie, slot_max_width=width)
+    return replace(gpu, pcie=pcie)
 
 
 def host_name(hostfs: HostFs) -> str:

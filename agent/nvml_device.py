@@ -90,6 +90,7 @@ class Device:
                 Probe(
                     ("throttle_thermal_ratio", "throttle_power_ratio", "throttle_power_cap_ratio"),
                     self._throttle_times,
+                    self._event_reasons,
                     self._throttle_reasons,
                 ),
                 Probe(
@@ -268,12 +269,16 @@ class Device:
         if cap is not None:
             values["throttle_power_cap_ratio"] = cap
 
+    def _event_reasons(self, values: dict[str, float]) -> None:
+        self._reasons(values, "nvmlDeviceGetCurrentClocksEventReasons")
+
     def _throttle_reasons(self, values: dict[str, float]) -> None:
+        self._reasons(values, "nvmlDeviceGetCurrentClocksThrottleReasons")  # before R535
+
+    def _reasons(self, values: dict[str, float], function: str) -> None:
         """Whether it is slowed at this instant: a window's mean is then the share of its ticks."""
         nvml = self.driver.nvml
-        newer, older = (f"nvmlDeviceGetCurrentClocks{name}Reasons" for name in _REASONS)
-        known = self.driver.function(newer) is not None
-        self.call(newer if known else older, self._byref(self._long))
+        self.call(function, self._byref(self._long))
         reasons = available(self._long.value, 64)
         thermal = (
             nvml.nvmlClocksEventReasonSwThermalSlowdown
@@ -338,7 +343,6 @@ class Device:
         self.links.find_limits()
 
 
-_REASONS = ("Event", "Throttle")
 _REMAPS = ("remapped_rows_uncorrected", "remap_pending", "remap_failed")
 # GPUs on one memory with their processors: DGX Spark (GB10) and Jetson modules. The driver answers
 # NOT_SUPPORTED or the host's total (NVIDIA's DGX Spark user guide, "nvidia-smi"; Jetson forums).

@@ -11,7 +11,8 @@ from telemetry.clock import Clock
 from telemetry.metrics import FAMILIES, GPU
 from telemetry.window import Key, Sample
 
-_DERIVED = ("gap_", "signal_")  # made by the aggregator, not read
+# Made of several readings or windows, not read.
+_DERIVED = ("gap_", "signal_", "lost_ratio", "memory_full_seconds", "pcie_link_ratio")
 _HOST_LIST = (("disk", "disks"), ("mount", "mounts"), ("nic", "nics"), ("engine", "engines"))
 
 Document = dict[str, Any]

@@ -14,7 +14,7 @@ GETU(nvmlDeviceGetMaxMigDeviceCount, d->mig < 0 ? 0 : 7)
 GETU(nvmlDeviceIsMigDeviceHandle, d->is_mig)
 GETU(nvmlDeviceGetRetiredPagesPendingStatus, 0)
 GETU(nvmlDeviceGetAccountingMode, 0)
-GETU(nvmlDeviceGetVirtualizationMode, 0)
+GETU(nvmlDeviceGetVirtualizationMode, d->virtualization)
 FN(nvmlDeviceGetCudaComputeCapability, struct dev *d, int *a, int *b) {
     IN(nvmlDeviceGetCudaComputeCapability, d);
     ARG(a && b);
