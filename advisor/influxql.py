@@ -67,18 +67,21 @@ class InfluxQL:
             raise NoAnswer(f"{settings.url}: {type(error).__name__}") from None
         try:
             document = json.loads(answer.data)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = {}
-        words = document.get("error") or document.get("message")
-        for result in document.get("results", ()):
-            words = words or result.get("error")
-        if answer.status != 200 or words:
-            raise NoAnswer(f"{settings.url}: {answer.status} {words or 'no InfluxQL here'}")
-        return [
-            Series(s["name"], s.get("tags", {}), s["columns"], s.get("values", []))
-            for result in document.get("results", ())
-            for s in result.get("series", ())
-        ]
+        try:
+            words = document.get("error") or document.get("message")
+            for result in document.get("results", ()):
+                words = words or result.get("error")
+            if answer.status == 200 and not words:
+                return [
+                    Series(s["name"], s.get("tags", {}), s["columns"], s.get("values", []))
+                    for result in document.get("results", ())
+                    for s in result.get("series", ())
+                ]
+        except (AttributeError, KeyError, TypeError):  # JSON, but of another form
+            words = None
+        raise NoAnswer(f"{settings.url}: {answer.status} {words or 'no InfluxQL here'}")
 
     def _headers(self) -> dict[str, str]:
         if not self._settings.token_file:

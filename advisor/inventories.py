@@ -49,7 +49,7 @@ def read_file(path: Path, host: str | None = None) -> InventoryFile:
         data = json.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise AdvisorError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AdvisorError(f"{path}: is no JSON ({error})") from None
     documents = data if isinstance(data, list) else [data]
     if not documents or not all(isinstance(d, dict) for d in documents):
