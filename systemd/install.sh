@@ -51,8 +51,8 @@ install_files() {
 install_release() {
   local parts=$1 release=$2 wheel=$3 extra=""
   [[ " $parts " != *" advisor "* ]] || extra="[advisor]"
-  step "test -e $release/.whole || { rm -rf $release; $python -m venv $release; }"
-  step "test -e $release/.whole || $release/bin/python -m pip install -q --disable-pip-version-check --no-index --find-links $wheels '$wheel$extra'"
+  step "test -e $release/.whole || { rm -rf $release; $python -m venv --without-pip $release; }"
+  step "test -e $release/.whole || build/wheels-env/bin/python -m pip --python $release/bin/python install -q --disable-pip-version-check --no-index --find-links $wheels '$wheel$extra'"
   step "install -D -m 644 -t $release/share/talla systemd/options/*.conf && install -D -m 644 -t $release/share/talla/docs README.md docs/*.md && touch $release/.whole"
 }
 
