@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-agent verify-alerts verify-staged verify-page
+VERIFY := verify-servers verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -25,5 +25,14 @@ verify-staged: $(STAMP)
 # The local page: first view, 3,600 updates, a hundred servers, a stopped agent; prints the figures.
 verify-page: $(STAMP)
 	$(BIN)/python -m pytest -m long -s --timeout 900 tests/web
+
+# A writer killed a hundred times; the shipper's rate beside a bare HTTP client.
+verify-store: $(STAMP) ## a writer killed a hundred times; the rate of shipping beside a bare client
+	$(BIN)/python -m pytest -m long --timeout 900 tests/telemetry
+	$(BIN)/python -m tests.shipping.rate
+
+# 100 servers of 8 GPUs and a week each in a real InfluxDB; SERVERS=400 for more.
+verify-fleet: $(STAMP) ## a hundred servers in InfluxDB: seconds and memory of a report
+	$(BIN)/python -m tests.history.fleet $(or $(SERVERS),100)
 
 .PHONY: verify $(VERIFY)

@@ -34,6 +34,7 @@ _IDLE_SECONDS = 30.0  # the daemon wakes us when there is more
 _MORE_SECONDS = 0.02  # between batches: another thread's turn
 _BEHIND_WINDOWS = 2 * _WINDOWS_AT_ONCE  # from here on fresh windows overtake those that wait
 _FRESH_WINDOWS = 8
+_ONE_BY_ONE = 8
 _BOUND_EVERY = 60.0
 _FIRST_WINDOW_BYTES = 10_000.0  # of lines, until some were made
 
@@ -358,9 +359,10 @@ class Shipper:
         if len(lines) == 1:
             refused.append((lines[0], answer.reason))
             return Accepted()
-        middle = len(lines) // 2
-        for half in (lines[:middle], lines[middle:]):
-            outcome = self._deliver(place, half, refused)
+        # In halves down to a few, and those one by one: with all of them bad, that is half the work.
+        size = 1 if len(lines) <= _ONE_BY_ONE else (len(lines) + 1) // 2
+        for first in range(0, len(lines), size):
+            outcome = self._deliver(place, lines[first : first + size], refused)
             if not isinstance(outcome, Accepted):
                 return outcome
         return Accepted()

@@ -32,6 +32,8 @@ class StagedServer:
     answers: list[Answer] = field(default_factory=list)
     requests: list[list[bytes]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
+    poison: bytes | None = None
+    """A request with these bytes is refused as a whole, as some servers do."""
 
 
 @contextlib.contextmanager
@@ -73,6 +75,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             staged.requests.append(lines)
         staged.tokens.append(self.headers.get("Authorization", ""))
         answer = staged.answers.pop(0) if staged.answers else Answer()
+        if staged.poison is not None and any(staged.poison in line for line in lines):
+            answer = Answer(400, '{"message": "unable to parse: invalid number"}')
         time.sleep(answer.wait)
         if answer.cut:
             self.wfile.write(b"HTTP/1.1 2")

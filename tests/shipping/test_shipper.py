@@ -240,11 +240,11 @@ def test_a_request_that_is_too_large_is_split(store: Store) -> None:
         server.answers += [Answer(413), Answer(413)]
         ship(shipper(store, InfluxSettings(url=server.url)))
         lines = server.requests[0]
-        half, quarter = len(lines) // 2, len(lines) // 4
+        half = len(lines) // 2
         assert [len(request) for request in server.requests[1:4]] == [
-            half,
-            quarter,
-            half - quarter,
+            len(lines) - half,
+            (len(lines) - half + 1) // 2,
+            (len(lines) - half) // 2,
         ]
         assert server.requests[2] + server.requests[3] + server.requests[4] == lines
 
@@ -259,6 +259,23 @@ def test_a_server_that_fails_within_a_search_for_bad_lines_loses_none(store: Sto
         first = server.requests[0]
         ship(sender)
         assert server.requests[3] == first
+
+
+def test_one_bad_line_of_a_batch_that_is_refused_whole_is_found_quickly(store: Store) -> None:
+    with staged_server() as server:
+        settings = InfluxSettings(url=server.url)
+        lines = _all_lines(store, settings)
+        server.poison = lines[333]
+        sender = shipper(store, settings)
+        ship(sender)
+        accepted = [
+            line for request in server.requests if server.poison not in request for line in request
+        ]
+        assert sorted(accepted) == sorted(set(lines) - {server.poison}), "each of the others once"
+        assert sender.rejected_lines_total == 1
+        assert len(server.requests) < 40
+    (file,) = (store.path.parent / "quarantine").iterdir()
+    assert file.read_bytes() == b"# unable to parse: invalid number\n" + server.poison + b"\n"
 
 
 @pytest.mark.parametrize("batch_lines", [1, 40, 2000])
