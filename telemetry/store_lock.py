@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from telemetry.store_schema import StoreBusy, StoreError
+from telemetry.store_schema import StoreBusy, StoreError, StoreUnwritable, is_unwritable
 
 
 def lock_path(store: Path) -> Path:
@@ -22,7 +22,8 @@ def take_lock(store: Path) -> int:
     try:
         descriptor = os.open(lock_path(store), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
-        raise StoreError(f"{store}: cannot be written ({error.strerror})") from error
+        kind = StoreUnwritable if is_unwritable(error) else StoreError
+        raise kind(f"{store}: cannot be written ({error.strerror})") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

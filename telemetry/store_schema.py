@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import sqlite3
 from importlib import resources
@@ -130,6 +131,8 @@ def is_ours(path: Path) -> bool:
 
 def is_unwritable(error: BaseException) -> bool:
     """Whether an error is of the disk (full, read-only, failing), not of what is on it."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (
         sqlite3.SQLITE_FULL,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import shutil
 import signal
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from telemetry.event import Event
-from telemetry.store import Store, StoreDamaged, StoreError, StoreReader
+from telemetry.store import Store, StoreDamaged, StoreError, StoreReader, StoreUnwritable
 from telemetry.window import Row, Window
 
 START = 1_700_006_400  # midnight UTC and a multiple of 300
@@ -289,3 +291,18 @@ def test_a_full_disk_is_no_damage(path: Path) -> None:
     with sqlite3.connect(path) as raw:
         assert raw.execute("PRAGMA quick_check").fetchone() == ("ok",)
     raw.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "later"), [(errno.ENOSPC, True), (errno.EROFS, True), (errno.EACCES, False)]
+)
+def test_a_disk_that_may_be_written_later_is_told_from_a_folder_that_never_will(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int, later: bool
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("telemetry.store_lock.os.open", refuse)
+    with pytest.raises(StoreError, match=os.strerror(number)) as told:
+        Store(path)
+    assert isinstance(told.value, StoreUnwritable) is later
