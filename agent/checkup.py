@@ -13,6 +13,7 @@ from agent.checkup_influx import check_influx
 from agent.collectors.gpu import gpu_key
 from agent.config import DEFAULT_PATH, Settings
 from agent.machine import MachineSource
+from agent.nvml_sleep import ALL_ASLEEP
 from agent.once import take
 from agent.running import is_running
 from agent.sample_ages import told_ages
@@ -24,8 +25,8 @@ from telemetry.window import Sample
 
 _LATE_SECONDS = 60.0
 _AGE = "_sample_age_seconds"
-_SUBJECTS = (("disk", "disks"), ("mount", "mounts"), ("nic", "network"), ("engine", "engines"))
 _NONE = {"engines": "none was found among the processes of GPUs"}
+_SUBJECTS = (("disk", "disks"), ("mount", "mounts"), ("nic", "network"), ("engine", "engines"))
 
 
 def checkup(
@@ -58,6 +59,9 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
         yield Check("gpu driver", Mark.ABSENT, "GPUs are switched off by [gpu] enabled = false")
         return
     missing = source.gpu.unavailable().get("gpu")
+    if missing == ALL_ASLEEP:
+        yield Check("gpu driver", Mark.OK, missing)
+        return
     if missing is not None:
         yield Check("gpu driver", Mark.PROBLEM, f"no GPU can be read: {missing}", _cure(missing))
         return
@@ -69,6 +73,9 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
         instance = (reading.uuid or "").partition("/")[2]
         name = f"gpu {reading.index}" + (f" MIG {instance}" if instance else "")
         model = reading.name or reading.uuid or "unknown model"
+        if reading.asleep:
+            yield Check(name, Mark.OK, f"{model}: {reading.error}")
+            continue
         if reading.error is not None:
             yield Check(
                 name,

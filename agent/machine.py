@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from agent.collectors import COLLECTORS, Collector, Sources
@@ -13,6 +13,7 @@ from agent.config import ServerSettings, Settings
 from agent.hostfs import HostFs
 from agent.inventory import take_inventory
 from agent.nvml import NvmlClient, NvmlEvent, NvmlEventKind
+from agent.nvml_sleep import Sleepers
 from telemetry.event import Event, Severity
 from telemetry.inventory import Inventory, Workload
 from telemetry.window import Sample
@@ -36,18 +37,25 @@ class MachineSource:
     """Samples of this machine."""
 
     def __init__(
-        self, settings: Settings, host: str, *, root: str = "/", patience: float | None = 0.5
+        self,
+        settings: Settings,
+        host: str,
+        *,
+        hostfs: HostFs | None = None,
+        patience: float | None = 0.5,
+        nvml: Callable[..., NvmlClient] = NvmlClient,
     ) -> None:
-        """`root` is where /proc and /sys are found; `patience` how long a tick waits for the
-        driver (None: until it answers or is known to be hung)."""
+        """`hostfs` is where /proc and /sys are found; `patience` how long a tick waits for the
+        driver (None: until it answers or is known to be hung); `nvml` makes the client."""
         self.simulated: str | None = None
         self._host = host
         self._server = settings.server
-        self.hostfs = HostFs(root)
+        self.hostfs = hostfs or HostFs()
         gpu = settings.gpu
-        self.nvml = (
-            NvmlClient(gpu.deadline_seconds, profiling=gpu.profiling) if gpu.enabled else None
-        )
+        self.nvml: NvmlClient | None = None
+        if gpu.enabled:
+            sleepers = Sleepers(self.hostfs)
+            self.nvml = nvml(gpu.deadline_seconds, profiling=gpu.profiling, sleepers=sleepers)
         sources = Sources(
             self.hostfs,
             self.nvml,

@@ -8,12 +8,17 @@ that GPU out; a child of its own looks with growing patience whether it answers 
 from __future__ import annotations
 
 import logging
+import resource
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agent.hostfs import HostFs
 from agent.nvml_absent import AbsentGpus
+from agent.nvml_address import same_address
 from agent.nvml_process import ChildFailed, NvmlProcess
+from agent.nvml_restarts import Blame, Restarts
+from agent.nvml_sleep import ALL_ASLEEP, Sleepers, sleeping
 from agent.nvml_types import (
     GpuProcess,
     GpuReading,
@@ -21,16 +26,15 @@ from agent.nvml_types import (
     NvmlEventKind,
     NvmlTick,
     gpu_info,
-)
-from agent.xids import Xids
     gpu_process,
     mig_readings,
+    remember_best,
+)
+from agent.xids import Xids
 from telemetry.inventory import GpuInfo
 
 log = logging.getLogger(__name__)
 
-FIRST_WAIT, LAST_WAIT = 1.0, 60.0
-"""Seconds before the driver is looked for again, doubled each time."""
 MISMATCH = 18
 """NVML_ERROR_LIB_RM_VERSION_MISMATCH; the parent does not import pynvml."""
 RELEASED = "released: the GPUs' device files are closed until `talla-agent release --resume`"
@@ -53,20 +57,23 @@ class NvmlClient:
         profiling: bool = True,
         clock: Callable[[], float] | None = None,
         environment: Mapping[str, str] | None = None,
+        sleepers: Sleepers | None = None,
     ) -> None:
         self._deadline = deadline
         self._throughput_interval = throughput_interval
         self._profiling = profiling
         self._clock = clock
         self._environment = environment
+        self._sleepers = sleepers or Sleepers(HostFs())
+        self._unopened: frozenset[str] = frozenset()
         self._child: NvmlProcess | None = None
         self._asked: str | None = None
         self._asked_at = 0.0
-        self._answered = False
+        self._child_seconds = 0.0
         self._tick_wanted = False
         self._released = False
         self._missing: str | None = "the driver has not been asked yet"
-        self._wait, self._retry_at = FIRST_WAIT, 0.0
+        self._restarts = Restarts()
         self._told_missing = False
         self._list_anew = False
         self._count: int | None = None
@@ -76,7 +83,7 @@ class NvmlClient:
         self._told: dict[str, dict[str, Any]] = {}
         self._best: dict[str, dict[str, float]] = {}
         self._processes: dict[str, tuple[GpuProcess, ...]] = {}
-        self._crashes: set[tuple[int, str]] = set()
+        self._blame = Blame()
         self._events: list[NvmlEvent] = []
         self._xids = Xids.load()
         self._dying: list[NvmlProcess] = []
@@ -98,7 +105,11 @@ class NvmlClient:
         self._dying = [process for process in self._dying if not process.reaped()]
         if self._released:
             return
-        returned = self._absent.step()
+        self._sleepers.look(self._now())
+        if self._unopened - self._sleepers.asleep:
+            self._drop_child(0.2)  # one woke: the next child opens it too
+        # Looking for a GPU by UUID may wake others.
+        returned = None if self._sleepers.asleep else self._absent.step()
         if returned is not None:
             log.info("GPU %s answers again: it is taken back", returned.uuid or returned.index)
             self._drop_child(0.2)
@@ -164,11 +175,20 @@ class NvmlClient:
 
     def dropped_total(self) -> dict[str, int]:
         """Values that no card can have, and were dropped, by metric."""
-        return self._sum("dropped_total")
+        total: dict[str, int] = {}
+        for told in self._told.values():
+            for metric, number in told.get("dropped_total", {}).items():
+                total[metric] = total.get(metric, 0) + number
+        return total
 
     def errors_total(self) -> int:
         """Readings that failed and were tried again."""
         return sum(told.get("errors_total", 0) for told in self._told.values())
+
+    def cpu_seconds(self) -> float:
+        """Processor time of the children, those that have ended included."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime + (self._child_seconds if self._child else 0.0)
 
     def release(self) -> None:
         """Let go of the GPUs' device files, for a driver upgrade, until `resume`."""
@@ -179,7 +199,7 @@ class NvmlClient:
     def resume(self) -> None:
         """Take the GPUs back."""
         self._released = False
-        self._wait, self._retry_at = FIRST_WAIT, 0.0
+        self._restarts = Restarts()
 
     def close(self) -> None:
         """End the child, without waiting for a driver that does not return."""
@@ -199,21 +219,28 @@ class NvmlClient:
             return
         try:
             if self._child is None:
-                if time.monotonic() < self._retry_at:
+                if not self._restarts.due():
+                    return
+                asleep = self._sleepers.asleep
+                if asleep and not self._sleepers.awake:
+                    self._missing = ALL_ASLEEP
                     return
                 self._child = self._start()
-                self._answered = False
+                self._restarts.born()
+                self._child_seconds = 0.0
                 self._ask(
                     "open",
                     deadline=self._deadline,
                     throughput_interval=self._throughput_interval,
+                    profiling=self._profiling,
                     leave_out=self._absent.left_out(),
+                    buses=self._sleepers.awake if asleep else None,
                 )
+                self._unopened = asleep
             elif self._tick_wanted:
-                self._ask("tick")
+                self._ask("tick", asleep=sorted(self._sleepers.asleep))
         except ChildFailed as failed:
             self._replace(failed)
-                    profiling=self._profiling,
         except OSError as error:  # no process or descriptor to be had
             self._child = None
             self._look_later(f"the NVML process cannot be started: {error.strerror}")
@@ -235,18 +262,19 @@ class NvmlClient:
             self._opened(answer)
             return None
         self._tick_wanted = False
-        self._answered = True
-        self._wait = FIRST_WAIT
+        self._restarts.answered()
+        self._child_seconds = float(answer["cpu_seconds"])
         xids = self._take_xids(answer.get("xids", {}))
         readings = [self._reading(row, xids) for row in answer["gpus"]]
-        answered = {reading.uuid for reading in readings}
-        readings += [
-            GpuReading(e.uuid, e.index, e.name, {}, {}, {}, e.reason)
-            for e in self._absent
-            if (e.left_out or e.index is None) and e.uuid not in answered
-        ]
         for card, row in zip(tuple(readings), answer["gpus"], strict=True):
             readings += mig_readings(card, row.get("mig", ()))
+        answered = {reading.uuid for reading in readings}
+        readings += self._absent.readings(answered)
+        readings += [
+            sleeping(uuid, known["index"], known["name"])
+            for uuid, known in self._identity.items()
+            if uuid not in answered and self._sleeps(uuid)
+        ]
         if "count" in answer or self._list_anew:
             self._list_anew = False
             self._drop_child(0.2)  # the next one lists the GPUs anew
@@ -267,7 +295,7 @@ class NvmlClient:
         silent = {gpu["index"] for gpu in answer["gpus"] if "uuid" not in gpu}
         for uuid, identity in self._identity.items():
             entry = self._absent.find(uuid, identity["index"])
-            if uuid in listed or (entry is not None and entry.left_out):
+            if uuid in listed or (entry is not None and entry.left_out) or self._sleeps(uuid):
                 continue
             if identity["index"] in silent:  # it answers errors only, where it was before
                 self._assumed[identity["index"]] = uuid
@@ -288,6 +316,8 @@ class NvmlClient:
         return told
 
     def _reading(self, row: Mapping[str, Any], xids: Mapping[str, list[int]]) -> GpuReading:
+        if "asleep" in row:
+            return sleeping(row.get("uuid"), row["index"], row.get("name"))
         if "error" in row:
             index = row["index"]
             known = row.get("uuid") or self._assumed.get(index)
@@ -300,12 +330,12 @@ class NvmlClient:
         for key, value in row.items():
             if key == "processes":
                 self._processes[uuid] = tuple(gpu_process(uuid, entry) for entry in value)
-            elif key == "unavailable":
-                self._log_unavailable(uuid, told.get(key, {}), value)
-                told[key] = value
             elif key == "facts":
                 self._facts[uuid] = value
             elif key not in ("values", "mig"):
+                for metric in value if key == "unavailable" else ():
+                    if metric not in told.get(key, {}):
+                        log.info("GPU %s: %s is unavailable: %s", uuid, metric, value[metric])
                 told[key] = value
         self._identity[uuid] = {"index": told["index"], "name": told.get("name")}
         entry = self._absent.find(uuid, told["index"])
@@ -318,21 +348,9 @@ class NvmlClient:
             values.update(self._xids.counts(xids[uuid]))
             if xids[uuid]:
                 texts = {**texts, "xid": "; ".join(self._xids[c].text for c in xids[uuid])}
-        best = self._best.setdefault(uuid, {})
-        for metric in ("pcie_link_generation", "pcie_link_width"):
-            if metric in values:
-                best[metric] = max(values[metric], best.get(metric, 0))
-        for metric in ("memory_total_bytes", "power_limit_watts"):
-            if metric in values:
-                best[metric] = values[metric]
-        return GpuReading(
-            uuid,
-            told["index"],
-            told.get("name"),
-            values,
-            texts,
-            told.get("unavailable", {}),
-        )
+        remember_best(self._best.setdefault(uuid, {}), values)
+        absent = told.get("unavailable", {})
+        return GpuReading(uuid, told["index"], told.get("name"), values, texts, absent)
 
     def _lose(self, index: int | None, uuid: str | None, name: str | None, reason: str) -> None:
         known = self._absent.find(uuid, index)
@@ -349,26 +367,24 @@ class NvmlClient:
         uuid = self._uuid_at(failed.index)
         self._event(kind, failed.reason, uuid)
         self._drop_child(0.0)
-        blamed = failed.index is not None and failed.hung
-        if failed.index is not None and failed.crashed_in_driver:
-            crash = (failed.index, failed.function)
-            blamed = crash in self._crashes  # once is chance
-            self._crashes.symmetric_difference_update({crash})
-        if blamed:
+        if self._blame.falls_on_gpu(failed):
             name = self._identity.get(uuid or "", {}).get("name")
             self._lose(failed.index, uuid, name, failed.reason)
             entry = self._absent.find(uuid, failed.index)
             if entry is not None:
                 entry.left_out, entry.index = True, failed.index
                 entry.later()
-        elif not self._answered and not (failed.crashed_in_driver and failed.index is not None):
-            self._look_later(failed.reason)
+        else:
+            self._restarts.died(failed)
+            self._missing = failed.reason
+
+    def _sleeps(self, uuid: str) -> bool:
+        bus_id = self._facts.get(uuid, {}).get("pci_bus_id")
+        return same_address(bus_id, self._sleepers.asleep)
 
     def _uuid_at(self, index: int | None) -> str | None:
-        for uuid, identity in self._identity.items():
-            if index is not None and identity["index"] == index:
-                return uuid
-        return None
+        known = self._identity.items()
+        return next((u for u, i in known if index is not None and i["index"] == index), None)
 
     def _gone(self, reason: str, code: int) -> None:
         self._drop_child(0.2)
@@ -381,11 +397,11 @@ class NvmlClient:
 
     def _look_later(self, reason: str) -> None:
         self._missing = reason
-        self._retry_at = time.monotonic() + self._wait
-        self._wait = min(self._wait * 2, LAST_WAIT)
+        self._restarts.later()
 
     def _drop_child(self, patience: float) -> None:
         child, self._child, self._asked = self._child, None, None
+        self._unopened = frozenset()
         if child is not None:
             child.close(patience)
             if not child.reaped():
@@ -393,20 +409,6 @@ class NvmlClient:
 
     def _event(self, kind: NvmlEventKind, text: str, uuid: str | None = None) -> None:
         self._events.append(NvmlEvent(kind, self._now(), text, uuid))
-
-    def _log_unavailable(
-        self, uuid: str, before: Mapping[str, str], now: Mapping[str, str]
-    ) -> None:
-        for metric, reason in now.items():
-            if metric not in before:
-                log.info("GPU %s: %s is unavailable: %s", uuid, metric, reason)
-
-    def _sum(self, key: str) -> dict[str, int]:
-        total: dict[str, int] = {}
-        for told in self._told.values():
-            for metric, number in told.get(key, {}).items():
-                total[metric] = total.get(metric, 0) + number
-        return total
 
 
 __all__ = [

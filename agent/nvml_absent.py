@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from agent.nvml_process import START_SECONDS, ChildFailed, NvmlProcess
+from agent.nvml_types import GpuReading
 
 FIRST_PROBE, LAST_PROBE = 5.0, 300.0
 """Seconds before an absent GPU is probed for the first time, and at most between two probes."""
@@ -75,6 +76,14 @@ class AbsentGpus:
             self._past[entry.uuid] = entry.wait, time.monotonic() + FORGIVEN_AFTER
         if self._probe is not None and self._probe[1] is entry:
             self._end_probe()
+
+    def readings(self, answered: Set[str | None]) -> list[GpuReading]:
+        """The rows of those that no child reads, less the UUIDs that answered."""
+        return [
+            GpuReading(e.uuid, e.index, e.name, {}, {}, {}, e.reason)
+            for e in self._entries
+            if (e.left_out or e.index is None) and e.uuid not in answered
+        ]
 
     def left_out(self) -> list[int]:
         """The indexes that a reading child must not touch."""

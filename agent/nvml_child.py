@@ -24,6 +24,7 @@ import time
 
 import pynvml
 
+from agent.nvml_address import same_address
 from agent.nvml_device import Device
 from agent.nvml_driver import MARK_BYTES, Driver, DriverGone
 from agent.nvml_events import XidEvents
@@ -51,8 +52,9 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 class Slot:
     """One GPU of the list, whether it answers or not."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, bus: str | None = None) -> None:
         self.index = index
+        self.bus = bus
         self.uuid: str | None = None
         self.name: str | None = None
         self.device: Device | None = None
@@ -94,21 +96,31 @@ class Slot:
 
 
 class Session:
-    """NVML, opened: the GPUs in the driver's order."""
+    """NVML, opened: the GPUs in the driver's order; with `buses` those alone, by PCI address."""
 
-    def __init__(self, driver: Driver, settings: Settings, leave_out: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        settings: Settings,
+        leave_out: Iterable[int] = (),
+        buses: Iterable[str] | None = None,
+    ) -> None:
         self.driver = driver
         self.settings = settings
         self.ticks = 0
         self.events = XidEvents(driver)
-        left_out = frozenset(leave_out)
+        self.left_out = frozenset(leave_out)
         self.count = driver.number(-1, "nvmlDeviceGetCount_v2")
-        self.slots = [Slot(index) for index in range(self.count) if index not in left_out]
+        if buses is None:
+            self.slots = [Slot(i) for i in range(self.count) if i not in self.left_out]
+        else:
+            self.slots = [Slot(-1, bus) for bus in buses]
 
     def open(self, now: float) -> dict[str, Any]:
         """Get a handle on each GPU, and what does not change."""
         for slot in self.slots:
             self._take(slot, now)
+        self.slots = [s for s in self.slots if s.index >= 0 and s.index not in self.left_out]
         devices = [slot.device for slot in self.slots if slot.device is not None]
         with contextlib.suppress(ReadingFailed):  # a GPU lost meanwhile: the next tick says so
             peers = nvlink_peers(devices)
@@ -127,7 +139,12 @@ class Session:
         handle = driver.nvml.c_nvmlDevice_t()
         reference = ctypes.byref(handle)
         try:
-            if slot.uuid is None:
+            if slot.uuid is None and slot.bus is not None:
+                by_bus = "nvmlDeviceGetHandleByPciBusId_v2"
+                driver.call(-1, by_bus, slot.bus.encode(), reference)
+                slot.index = driver.number(-1, "nvmlDeviceGetIndex", handle)
+                slot.uuid = driver.text(slot.index, "nvmlDeviceGetUUID", handle)
+            elif slot.uuid is None:
                 by_index = "nvmlDeviceGetHandleByIndex_v2"
                 driver.call(slot.index, by_index, ctypes.c_uint(slot.index), reference)
                 slot.uuid = driver.text(slot.index, "nvmlDeviceGetUUID", handle)
@@ -153,10 +170,12 @@ class Session:
         self.events.register(device)
         slot.told, slot.rows = {}, 0
 
-    def tick(self, now: float) -> dict[str, Any]:
-        """This tick's readings of every GPU that is not left out."""
+    def tick(self, now: float, asleep: Iterable[str] = ()) -> dict[str, Any]:
+        """This tick's readings of every GPU that is not left out; those `asleep` are not asked."""
         self.ticks += 1
-        answer: dict[str, Any] = {"gpus": [self._row(slot, now) for slot in self.slots]}
+        sleepers = frozenset(asleep)
+        answer: dict[str, Any] = {"gpus": [self._row(slot, now, sleepers) for slot in self.slots]}
+        answer["cpu_seconds"] = time.process_time()
         xids = self.events.take()
         if xids:
             answer["xids"] = xids
@@ -166,7 +185,9 @@ class Session:
                 answer["count"] = count
         return answer
 
-    def _row(self, slot: Slot, now: float) -> dict[str, Any]:
+    def _row(self, slot: Slot, now: float, asleep: frozenset[str]) -> dict[str, Any]:
+        if asleep and same_address(slot.facts.get("pci_bus_id"), asleep):
+            return {**slot.who(), "asleep": True}
         if slot.device is None and now >= slot.retry_at:
             self._take(slot, now)
         device = slot.device
@@ -175,8 +196,8 @@ class Session:
         processes = None
         try:
             values = device.read(now)
-            # The first two ticks bring everything, for those who ask twice and go.
             instances = [instance.read(now) for instance, _ in slot.instances]
+            # The first two ticks bring everything, for those who ask twice and go.
             turn, first = self.ticks + slot.index, slot.rows < 2
             if turn % TURN == 0 or first:
                 rarely = turn % RARE_TURN == 0 or first
@@ -193,9 +214,9 @@ class Session:
         slot.retry_after = FIRST_RETRY
         slot.rows += 1
         row: dict[str, Any] = {"uuid": device.uuid, "values": values}
-        self._tell(slot, row, "index", slot.index)
         if instances:
             row["mig"] = instances
+        self._tell(slot, row, "index", slot.index)
         self._tell(slot, row, "name", slot.name)
         self._tell(slot, row, "facts", slot.facts)
         self._tell(slot, row, "texts", device.texts)
@@ -203,16 +224,15 @@ class Session:
         if processes is not None:
             row["processes"] = processes
             row["processes_unavailable"] = slot.processes.unavailable
-        self._tell(slot, row, "dropped_total", device.dropped_total)
             if slot.instances:
                 row["processes_unavailable"] = {"compute": _BY_INSTANCE}
                 row["instances_unavailable"] = {
                     instance.name: processes.unavailable for instance, processes in slot.instances
                 }
+        self._tell(slot, row, "dropped_total", device.dropped_total)
         self._tell(slot, row, "errors_total", device.errors_total)
         return row
 
-    @staticmethod
     @staticmethod
     def _processes(slot: Slot) -> list[dict[str, Any]]:
         """Of the card, or of each of its instances: the card's own list says not which."""
@@ -224,6 +244,7 @@ class Session:
             for entry in processes.read()
         ]
 
+    @staticmethod
     def _tell(slot: Slot, row: dict[str, Any], key: str, value: Any) -> None:
         """Put it into the row if it is not what was told before."""
         if slot.told.get(key) != value:
@@ -276,13 +297,14 @@ class Child:
                 self._driver.start()
                 every, profiling = request["throughput_interval"], request.get("profiling", True)
                 settings = Settings(request["deadline"], every, profiling)
-                self._session = Session(self._driver, settings, request.get("leave_out", ()))
+                left_out, buses = request.get("leave_out", ()), request.get("buses")
+                self._session = Session(self._driver, settings, left_out, buses)
                 return self._session.open(now)
             case "probe":
                 self._driver.start()
                 return probe(self._driver, request.get("index"), request.get("uuid"))
             case "tick" if self._session is not None:
-                return self._session.tick(now)
+                return self._session.tick(now, request.get("asleep", ()))
         raise ValueError(f"{request['op']} is not understood here")
 
     def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from agent.nvml_process import ChildFailed
+
 FIRST_WAIT, LAST_WAIT = 1.0, 60.0
 """Seconds before the driver is looked for again, doubled each time."""
 SETTLED_TICKS = 3
@@ -42,16 +44,17 @@ class Restarts:
             self._short_lived = self._killed = 0
             self._wait = FIRST_WAIT
 
-    def died(self, *, at_once: bool = False, from_outside: bool = False) -> None:
+    def died(self, failed: ChildFailed) -> None:
         """It hung or crashed, and no GPU is left out for it; so the next one may meet the same.
 
-        A child that died before its first tick is not replaced at once, unless `at_once`: where a
-        second death in the same place will tell which GPU is to blame.
+        A child that died before its first tick is not replaced at once, unless it crashed in a
+        call of one GPU: a second crash in the same place tells that this GPU is to blame.
         """
         if self._ticks < SETTLED_TICKS:
-            self._short_lived += not from_outside
-            self._killed += from_outside
-        early = self._ticks == 0 and not at_once
+            self._short_lived += not failed.from_outside
+            self._killed += failed.from_outside
+        suspected = failed.crashed_in_driver and failed.index is not None
+        early = self._ticks == 0 and not suspected
         if self._short_lived > FREE_RESTARTS or self._killed > FREE_KILLS or early:
             self.later()
 
@@ -59,3 +62,20 @@ class Restarts:
         """Wait; twice as long the next time."""
         self._at = time.monotonic() + self._wait
         self._wait = min(self._wait * 2, LAST_WAIT)
+
+
+class Blame:
+    """Whether a GPU is to blame for the end of a child: at once if a call of it hung, at the second
+    time if it crashed, since once is chance."""
+
+    def __init__(self) -> None:
+        self._crashes: set[tuple[int, str]] = set()
+
+    def falls_on_gpu(self, failed: ChildFailed) -> bool:
+        """Whether the GPU of `failed` must be left out from now on."""
+        if failed.index is None or not failed.crashed_in_driver:
+            return failed.index is not None and failed.hung
+        crash = (failed.index, failed.function)
+        again = crash in self._crashes
+        self._crashes.symmetric_difference_update({crash})
+        return again

@@ -27,6 +27,8 @@ class GpuReading:
     texts: Mapping[str, str]
     unavailable: Mapping[str, str]
     error: str | None = None
+    asleep: bool = False
+    """Whether `error` only says that it sleeps, which is no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +146,13 @@ def gpu_info(
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
+
+
+def remember_best(best: dict[str, float], values: Mapping[str, float]) -> None:
+    """Keeps what the inventory tells of a GPU's metrics: the best link, the last size and limit."""
+    for metric in ("pcie_link_generation", "pcie_link_width"):
+        if metric in values:
+            best[metric] = max(values[metric], best.get(metric, 0))
+    for metric in ("memory_total_bytes", "power_limit_watts"):
+        if metric in values:
+            best[metric] = values[metric]

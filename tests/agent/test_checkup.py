@@ -6,6 +6,7 @@ from pathlib import Path
 from agent.checkup import Check, Mark, checkup
 from agent.checkup_page import page
 from agent.config import GpuSettings, InfluxSettings, Settings, StoreSettings
+from agent.hostfs import HostFs
 from agent.machine import MachineSource
 from telemetry.clock import ManualClock
 from tests.servers.influxdb import V2Front
@@ -15,7 +16,7 @@ NO_GPU = GpuSettings(enabled=False)
 
 
 def checks(settings: Settings, root: str = "/") -> dict[str, Check]:
-    source = MachineSource(settings, "n1", root=root)
+    source = MachineSource(settings, "n1", hostfs=HostFs(root))
     return {check.name: check for check in checkup(settings, source, None, ManualClock())}
 
 

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from agent.nvml import NvmlEventKind, NvmlTick
+from agent.nvml_process import ChildFailed
 from agent.nvml_restarts import FREE_KILLS, FREE_RESTARTS, Restarts
 from tests.nvml.conftest import Bench
 
@@ -84,7 +85,9 @@ def test_children_that_die_young_are_replaced_with_growing_patience(
         restarts.born()
         for _ in range(ticks):
             restarts.answered()
-        restarts.died(from_outside=from_outside)
+        failed = ChildFailed("it died", None, "", hung=False)
+        failed.from_outside = from_outside
+        restarts.died(failed)
         begun = now
         while not restarts.due():
             now += 0.5
