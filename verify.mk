@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet
+VERIFY := verify-servers verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet verify-security
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -22,8 +22,7 @@ verify-staged: $(STAMP)
 	mkdir -p build
 	$(BIN)/python -m tests.staged.mutation | tee build/mutation.md
 
-# The local page: first view, 3,600 updates, a hundred servers, a stopped agent; prints the figures.
-verify-page: $(STAMP)
+verify-page: $(STAMP) ## the local page: first view, 3,600 updates, 100 servers; prints the figures
 	$(BIN)/python -m pytest -m long -s --timeout 900 tests/web
 
 # A writer killed a hundred times; the shipper's rate beside a bare HTTP client.
@@ -34,5 +33,9 @@ verify-store: $(STAMP) ## a writer killed a hundred times; the rate of shipping 
 # 100 servers of 8 GPUs and a week each in a real InfluxDB; SERVERS=400 for more.
 verify-fleet: $(STAMP) ## a hundred servers in InfluxDB: seconds and memory of a report
 	$(BIN)/python -m tests.history.fleet $(or $(SERVERS),100)
+
+# Every parser against 2,000 damaged files and answers.
+verify-security: $(STAMP)
+	TALLA_FUZZ=2000 $(BIN)/python -m pytest --timeout 1800 tests/security
 
 .PHONY: verify $(VERIFY)

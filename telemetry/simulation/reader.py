@@ -45,11 +45,14 @@ class Table:
         """Whether the key holds something that no heir set to false."""
         return self.has(key) and self._data[key] is not False
 
-    def text(self, key: str, default: str | None = None, *, among: tuple[str, ...] = ()) -> str:
+    def text(
+        self, key: str, default: str | None = None, *, among: tuple[str, ...] | None = None
+    ) -> str:
         """A text; `default` where the key is absent, an error where there is no default."""
         value = self._get(key, default)
-        expected = f"one of {', '.join(among)}" if among else "a text"
-        if not isinstance(value, str) or (among and value not in among):
+        known = "a text" if among is None else f"one of {', '.join(among)}"
+        expected = known if among != () else "one that the server has; it has none"
+        if not isinstance(value, str) or (among is not None and value not in among):
             self.fail(key, expected)
         return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import os
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
@@ -31,6 +32,9 @@ from agent.rulebook import Rulebook
 from telemetry.simulation import load_scenario
 from telemetry.simulation.reader import ScenarioError
 from telemetry.simulation.scenario import read_scenario
+
+MANY = int(os.environ.get("TALLA_FUZZ", "40"))
+"""Examples of each; `make verify-security` takes 2,000."""
 
 RESOURCES = Path(__file__).parents[2]
 SCALARS = (
@@ -123,7 +127,7 @@ def assert_one_line(error: Exception) -> None:
     assert "Traceback" not in str(error)
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(damaged(lambda: LLAMA) | JSON)
 def test_a_config_json(document: Any) -> None:
     with file_of(json.dumps(document), "config.json") as path:
@@ -138,7 +142,7 @@ def scenario() -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(damaged(scenario))
 def test_a_scenario(document: dict[str, Any]) -> None:
     document.pop("extends", None)
@@ -154,7 +158,7 @@ def test_a_scenario_leads_to_no_other_kind_of_file(tmp_path: Path) -> None:
         load_scenario(tmp_path / "s.toml")
 
 
-@settings(max_examples=100)
+@settings(max_examples=MANY)
 @given(damaged(lambda: INVENTORY) | JSON)
 def test_an_inventory(document: Any) -> None:
     with file_of(json.dumps(document), "inventory.json") as path:
@@ -169,7 +173,7 @@ def agent_settings() -> dict[str, Any]:
     return tomllib.loads("\n".join(line for line in lines if not line.startswith("##")))
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(damaged(agent_settings))
 def test_the_agents_configuration(document: dict[str, Any]) -> None:
     text = "\n".join(f"{json.dumps(k)} = {toml(v)}" for k, v in document.items())
@@ -185,7 +189,7 @@ def test_any_text_as_the_agents_configuration(text: str) -> None:
         parse(text, "agent.toml")
 
 
-@settings(max_examples=100)
+@settings(max_examples=MANY)
 @given(damaged(lambda: tomllib.loads(advisor_config.default_text())))
 def test_the_advisors_configuration(document: dict[str, Any]) -> None:
     text = "\n".join(f"{json.dumps(k)} = {toml(v)}" for k, v in document.items())
@@ -201,7 +205,7 @@ def rules() -> dict[str, Any]:
     return {"rule": found["rule"][:2]}
 
 
-@settings(max_examples=60)
+@settings(max_examples=MANY)
 @given(damaged(rules))
 def test_a_folder_of_rules(document: dict[str, Any]) -> None:
     text = "\n".join(f"{json.dumps(k)} = {toml(v)}" for k, v in document.items())
@@ -253,7 +257,7 @@ def influxdb_of_an_attacker() -> Iterator[Any]:
 SOUND = {"results": [{"series": [{"name": "gpu", "columns": ["time", "a"], "values": [[1, 2]]}]}]}
 
 
-@settings(max_examples=60)
+@settings(max_examples=MANY)
 @given(
     st.binary(max_size=60) | (damaged(lambda: SOUND) | JSON).map(lambda d: json.dumps(d).encode())
 )
