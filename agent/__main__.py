@@ -96,6 +96,14 @@ def serve(launch: Launch) -> int:
     alerts = settings.alerts
     book = Rulebook.load(alerts.rules, series=False) if alerts.enabled else None
     source, host = _source(launch, clock)
+    if settings.prometheus.port is not None:
+        from agent.exporter import ExportedSource
+
+        try:
+            source = ExportedSource(source, settings.prometheus.address, settings.prometheus.port)
+        except UserError:
+            source.close()
+            raise
     path = Path(settings.store.path)
     store: Store | None = None
     try:

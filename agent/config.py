@@ -144,6 +144,18 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """/metrics for Prometheus. It is on where `port` is set."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _REFUSE_UNKNOWN
+
+    port: Annotated[int | None, Ge(1), Le(65535), doc("port of /metrics"), Example(9177)] = None
+    address: Annotated[
+        str, Len(1), doc("address that it listens on; there is no password, so keep it private")
+    ] = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
 class AlertSettings:
     """Alert rules, judged here so that they work without a network. The advisor delivers them."""
 
@@ -344,6 +356,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     gpu: GpuSettings = field(default_factory=GpuSettings)
     engine: EngineSettings = field(default_factory=EngineSettings)
+    prometheus: PrometheusSettings = field(default_factory=PrometheusSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
     influx: InfluxSettings = field(default_factory=InfluxSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
