@@ -31,6 +31,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 	$(BIN)/ruff format .
 
 # Generated files: one line each, GEN.<path> = <arguments of python that print the file>.
+GEN.docs/configuration.md = -m tests.docs.configuration
 GEN.docs/alert-rules.md = -m agent.rules_page
 GEN.docs/metrics.md = -m agent.metrics_page
 GEN.docs/planner.md = -m advisor.planner.points
