@@ -17,6 +17,7 @@ from telemetry.window import Frame
 
 _FORMAT = 1
 _AT_ONCE = 100
+_KEPT_SECONDS = 90 * 86_400.0  # nobody looks back as far each week
 
 
 class DayDigests:
@@ -28,6 +29,7 @@ class DayDigests:
         self._waiting: list[tuple[str, int, int, int, bytes]] = []
 
     def __enter__(self) -> Self:
+        self.forget(time.time() - _KEPT_SECONDS)
         return self
 
     def __exit__(
@@ -65,9 +67,12 @@ class DayDigests:
             return
 
     def forget(self, before: float) -> int:
-        """Deletes digests of days before a time; returns how many."""
-        with self._state.transaction() as db:
-            return db.execute("DELETE FROM digest WHERE day < ?", (before,)).rowcount
+        """Deletes digests that were made before a time; returns how many."""
+        try:
+            with self._state.transaction() as db:
+                return db.execute("DELETE FROM digest WHERE made < ?", (before,)).rowcount
+        except sqlite3.Error:
+            return 0
 
 
 def _packed(frames: Sequence[Frame]) -> bytes:
