@@ -10,12 +10,17 @@ from pathlib import Path
 from telemetry.aggregate import Aggregator
 from telemetry.event import Event
 from telemetry.signals import Signals
-from telemetry.simulation import Simulation, history, load_scenario
+from telemetry.simulation import Simulation, load_scenario
 from telemetry.store import Store
 from telemetry.window import Key, Sample, Window
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script> ñ\u202e日本 & {{7*7}}'
 """What a process, a user or a host may call itself."""
+
+
+NOON = 1_736_251_200
+"""Tuesday 2025-01-07T12:00:00Z, when every simulated server has its day's work: the time of day at
+which a test runs changes nothing."""
 
 
 class Feeder:
@@ -36,22 +41,34 @@ class Feeder:
         self.path = path
         self.change = change
         read = load_scenario(scenario)
-        self.scenario = (
-            read if host is None else replace(read, server=replace(read.server, host=host))
-        )
+        server = read.server if host is None else replace(read.server, host=host)
+        self.scenario = replace(read, server=server)
         now = int(time.time()) - behind
         end = now - now % 300
-        start = end - round(hours * 3600)
+        start = end - round(hours * 12) * 300
+        self._earlier = start - NOON
         self.store = Store(path)
-        self._origin = start - 2 * 86_400
+        self._simulation = Simulation(self.scenario, NOON - 3 * 86_400)
+        self._aggregator = Aggregator(server.host, Signals.load())
         inventory = self.scenario.inventory()
+        windows = [self._window(begin) for begin in range(start, end - 600, 300)]
         self.store.append(
-            history(self.scenario, start, hours / 24),
-            inventories=[(float(start), inventory.host, inventory.to_json())],
+            windows, inventories=[(float(start), inventory.host, inventory.to_json())]
         )
-        self._simulation = Simulation(self.scenario, start)
-        self._aggregator = Aggregator(self.scenario.server.host, Signals.load())
-        self.at = end
+        self.at = end - 600
+        self.change, late = None, self.change
+        self.advance(seconds=600)
+        self.change = late
+
+    def _window(self, start: int) -> Window:
+        window = self._simulation.window(start - self._earlier)
+        window.start = start
+        return window
+
+    def _sample(self, time: int) -> Sample:
+        sample = self._simulation.sample(time - self._earlier)
+        sample.time = float(time)
+        return sample
 
     @property
     def host(self) -> str:
@@ -61,7 +78,7 @@ class Feeder:
         """Samples up to a time (now, if none is given) or for some seconds."""
         end = self.at + seconds if seconds is not None else int(until or time.time())
         while self.at < end:
-            sample = self._simulation.sample(self.at)
+            sample = self._sample(self.at)
             if self.change is not None:
                 self.change(sample)
             self.store.append(self._aggregator.add(sample))

@@ -28,7 +28,7 @@ from telemetry.window import Window
 from tests.servers.influxdb import InfluxDB
 from tests.servers.process import answers, free_port
 from tests.web.browser import axe, chromium, visit
-from tests.web.feeder import HOSTILE, renamed
+from tests.web.feeder import HOSTILE, NOON, renamed
 from tests.web.serving import served
 
 DATABASE = "fleet"
@@ -53,11 +53,11 @@ def fill(influxdb: InfluxDB, last: str) -> FleetSource:
     influxdb.query(f'CREATE DATABASE "{DATABASE}"')
     texts = StateTexts()
     end = int(time.time()) - int(time.time()) % 10
-    kinds = [list(_windows(name, end - 60)) for name in ("mixed", "training", "chatbot")]
+    kinds = [list(_windows(name)) for name in ("mixed", "training", "chatbot")]
     lines: list[bytes] = []
     for number in range(SERVERS):
         host = last if number == 99 else f"node-{number:03}"
-        shift = -600 if host == SILENT else 0
+        shift = end - 60 - NOON - (600 if host == SILENT else 0)
         for window in kinds[number % 3]:
             own = renamed(window, host, number, shift)
             lines += window_lines(own, texts(own))
@@ -80,10 +80,11 @@ def fill(influxdb: InfluxDB, last: str) -> FleetSource:
     return FleetSource(InfluxQL(InfluxReading(url=influxdb.url, database=DATABASE)))
 
 
-def _windows(scenario: str, start: int) -> Iterator[Window]:
-    simulation = Simulation(load_scenario(scenario), start - 3 * 86_400)
+def _windows(scenario: str) -> Iterator[Window]:
+    """A minute at noon of a day of work."""
+    simulation = Simulation(load_scenario(scenario), NOON - 3 * 86_400)
     aggregator = Aggregator(scenario, Signals.load(), tiers=(10,))
-    for second in range(start, start + 60):
+    for second in range(NOON, NOON + 60):
         yield from aggregator.add(simulation.sample(second))
     yield from aggregator.flush()
 
@@ -127,6 +128,9 @@ def test_search_group_and_filter(browser: Browser, source: FleetSource) -> None:
         expect(page.locator("#fleet-title")).to_contain_text("100 servers")
         expect(page.locator("#banner")).to_contain_text("node-007 has sent nothing new for 1")
         expect(page.locator(".list .late")).to_have_count(1)
+        # What it did before it fell silent says nothing of now.
+        silent = page.locator(".list a", has_text=SILENT)
+        expect(silent.locator("[aria-label*='not known']")).to_have_count(8)
         page.get_by_label("Search").fill("node-04")
         expect(cards).to_have_count(10)
         page.get_by_label("Search").fill("H100 node-01")

@@ -30,8 +30,12 @@ export class Fleet {
     this.filters.get(state).button.ariaPressed = String(this.only.has(state));
     this.draw();
   }
+  // What a server did before it fell silent says nothing of now.
+  stateOf(host, gpu) {
+    return this.live.late(host) ? "unknown" : gpu.state;
+  }
   fits(host) {
-    if (this.only.size && !(host.gpus ?? []).some(gpu => this.only.has(gpu.state))) return false;
+    if (this.only.size && !(host.gpus ?? []).some(gpu => this.only.has(this.stateOf(host, gpu)))) return false;
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return true;
     const said = [host.host, ...(host.gpus ?? []).flatMap(gpu => [
@@ -43,7 +47,7 @@ export class Fleet {
     const gpus = host.gpus ?? [];
     switch (this.group.value) {
       case "worst": {
-        const worst = WORST.find(state => gpus.some(gpu => gpu.state === state));
+        const worst = WORST.find(state => gpus.some(gpu => this.stateOf(host, gpu) === state));
         return worst ? stateText(worst) : say("no_data");
       }
       case "model": return [...new Set(gpus.map(gpu => gpu.name ?? "?"))].sort().join(", ") || say("no_gpu");
@@ -54,10 +58,10 @@ export class Fleet {
   draw(selected = this.selected) {
     this.selected = selected;
     const all = [...this.live.hosts.values()].sort((a, b) => a.host.localeCompare(b.host));
-    const gpus = all.flatMap(host => host.gpus ?? []);
+    const gpus = all.flatMap(host => (host.gpus ?? []).map(gpu => this.stateOf(host, gpu)));
     text(document.getElementById("fleet-title"), say("servers_count", { n: String(all.length), gpus: String(gpus.length) }));
     for (const [state, { sum, line }] of this.filters) {
-      const n = gpus.filter(gpu => gpu.state === state).length;
+      const n = gpus.filter(one => one === state).length;
       text(sum, String(n));
       line.hidden = n === 0;
     }
@@ -76,7 +80,7 @@ export class Fleet {
         return { list, element: h("div", { className: "group" }, name ? h("h3", {}, name) : null, list) };
       },
       (view, [, hosts]) => keep(view.list, hosts, host => host.host, host => new ServerCard(host),
-        (card, host) => card.update(host, this.live, this.selected)));
+        (card, host) => card.update(host, this)));
     if (!named.length) {
       text(this.none, say("no_match"));
       this.place.after(this.none);
@@ -94,17 +98,22 @@ class ServerCard {
       h("strong", { title: host.host }, host.host), this.age, this.cells, this.sums, this.who);
     this.element = h("li", {}, this.link);
   }
-  update(host, live, selected) {
-    const age = live.age(host);
+  update(host, fleet) {
+    const { live, selected } = fleet;
+    const age = live.age(host), late = live.late(host);
     text(this.age, age == null ? say("no_data") : span(age));
-    this.age.classList.toggle("late", live.late(host));
+    this.age.classList.toggle("late", late);
     if (selected === host.host) this.link.setAttribute("aria-current", "true");
     else this.link.removeAttribute("aria-current");
-    if (this.shown === host) return;
+    if (this.shown === host && this.late === late) return;
     this.shown = host;
+    this.late = late;
     const gpus = host.gpus ?? [];
-    keep(this.cells, gpus, gpu => `${gpu.uuid} ${gpu.state}`,
-      gpu => ({ element: key(gpu.state, `${gpuName(gpu)}: ${stateText(gpu.state)}`) }), () => {});
+    keep(this.cells, gpus, gpu => `${gpu.uuid} ${fleet.stateOf(host, gpu)}`,
+      gpu => {
+        const state = fleet.stateOf(host, gpu);
+        return { element: key(state, `${gpuName(gpu)}: ${stateText(state)}`) };
+      }, () => {});
     const mean = name => {
       const values = gpus.map(gpu => gpu.readings?.[name]).filter(value => value != null);
       return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
