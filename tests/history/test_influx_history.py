@@ -33,7 +33,7 @@ from tests.servers.influxdb import InfluxDB
 
 START = 1_700_000_100
 SCENARIOS = ("training_few_cores", "chatbot")
-DAYS = 2
+DAYS = 1.25
 
 
 @pytest.fixture(scope="module")
