@@ -14,6 +14,7 @@ from advisor.report.language import Language
 from advisor.report.report import Report
 from advisor.report.sections import actions as actions_section
 from advisor.report.sections import answer as answer_section
+from advisor.report.sections import followed as followed_section
 from advisor.report.sections import hours as hours_section
 from advisor.report.sections import owners as owners_section
 from advisor.report.sections import servers as servers_section
@@ -60,7 +61,7 @@ def first_screen(report: Report, language: Language, console: Console) -> None:
         parts.append(_counts(report, language))
     else:
         parts.append(Text("\n" + language.text(answer_section.NOTHING)))
-    parts += [part(report, language) for part in (_servers, _hours, _owners, _actions)]
+    parts += [part(report, language) for part in (_servers, _hours, _owners, _followed, _actions)]
     console.print(Group(*parts), highlight=False)
 
 
@@ -152,6 +153,27 @@ def _owners(report: Report, language: Language) -> RenderableType:
             language.hours(owner.held),
         )
     return Padding(owners, (0, 0, 0, 2))
+
+
+def _followed(report: Report, language: Language) -> RenderableType:
+    told = followed_section.build(report)
+    if told is None or not told.total:
+        return Text()
+    lines = [
+        _heading(language.text(followed_section.SECTION.title)),
+        Text(
+            "  "
+            + language.text(
+                "Of its {total} recommendations: {followed} followed, {gone} no longer needed,"
+                " {stand} still standing.",
+                total=told.total,
+                followed=told.followed,
+                gone=told.gone,
+                stand=told.stand,
+            )
+        ),
+    ]
+    return Group(*lines)
 
 
 def _actions(report: Report, language: Language) -> RenderableType:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from advisor.assessment import Assessment, Period
 from advisor.finding import Dimension, Finding, Verdict
@@ -14,6 +16,7 @@ from advisor.report import html, markdown, memory
 from advisor.report.language import LANGUAGES, Language
 from advisor.report.past import Outcome, followed, from_json, to_json
 from advisor.report.report import Report
+from advisor.report.terminal import first_screen
 from advisor.state import State
 from telemetry.inventory import Inventory
 from tests.report import staged
@@ -112,6 +115,10 @@ def test_a_second_week_says_what_changed(weeks: tuple[Report, Report]) -> None:
     assert "- **still stands** (Storage): " in text
     assert "Of its " in text
     assert "Since the last report" not in markdown.text(weeks[0], EN)
+    out = io.StringIO()
+    first_screen(weeks[1], EN, Console(file=out, width=80))
+    assert "Since the last report" in out.getvalue()
+    assert "followed, " in out.getvalue()
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
