@@ -327,6 +327,19 @@ class Child:
                 return
 
 
+def _driver(mark: mmap.mmap | None) -> Driver:
+    """The driver; one that is recorded, or a recording of one, where that is asked for."""
+    record, replay = os.environ.get("TALLA_NVML_RECORD"), os.environ.get("TALLA_NVML_REPLAY")
+    if record or replay:
+        from agent.nvml_record import RecordingDriver, ReplayingDriver
+
+        if replay:
+            return ReplayingDriver(pynvml, mark, replay)
+        assert record
+        return RecordingDriver(pynvml, mark, record)
+    return Driver(pynvml, mark)
+
+
 def main(arguments: list[str]) -> None:
     """Serve on the standard streams; ends without any of Python's shutdown."""
     # The parent ends us, by closing the pipe or by a kill, so that it sees no crash on Ctrl-C.
@@ -346,7 +359,7 @@ def main(arguments: list[str]) -> None:
         os.dup2(2, 1)
         code = 0
         try:
-            Child(Driver(pynvml, mark)).serve(sys.stdin.buffer, answers)
+            Child(_driver(mark)).serve(sys.stdin.buffer, answers)
         except BrokenPipeError:
             pass
         except Exception as error:  # noqa: BLE001 - a line for the log, the parent does the rest

@@ -5,7 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from agent.commands import config, doctor, inventory, metrics, once, release, rules, run, simulate
+from agent.commands import (
+    config,
+    doctor,
+    inventory,
+    metrics,
+    once,
+    record,
+    release,
+    rules,
+    run,
+    simulate,
+)
 
 
 class Command(Protocol):
@@ -23,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
     metrics,
     rules,
     inventory,
+    record,
     release,
     simulate,
 )
