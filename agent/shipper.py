@@ -359,7 +359,7 @@ class Shipper:
         if len(lines) == 1:
             refused.append((lines[0], answer.reason))
             return Accepted()
-        # In halves down to a few, and those one by one: with all of them bad, that is half the work.
+        # In halves down to a few, and those one by one: with all of them bad that costs half.
         size = 1 if len(lines) <= _ONE_BY_ONE else (len(lines) + 1) // 2
         for first in range(0, len(lines), size):
             outcome = self._deliver(place, lines[first : first + size], refused)
