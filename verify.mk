@@ -7,7 +7,7 @@ verify-servers: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout 900 tests/servers
 
 verify-agent: $(STAMP)
-	$(BIN)/python -m pytest -m long --timeout 900 tests/agent tests/shipping
+	$(BIN)/python -m pytest -m long --timeout 1800 tests/agent tests/nvml tests/shipping
 
 # TALLA_TRACES may name a folder with recordings of real runs.
 verify-alerts: $(STAMP) ## what the alert rules tell; writes docs/alert-proof.md

@@ -377,3 +377,22 @@ def test_a_real_zombie(tmp_path: Path, started: Callable[[str], subprocess.Popen
     assert sample.texts["gpu_process", UUID, "0"]["state"] == "zombie"
     assert sample.rows["gpu", UUID]["process_count"] == 0
     assert sample.rows["gpu", UUID]["process_memory_bytes"] == 0
+
+
+def test_fifty_thousand_pids_in_a_day_leave_no_more_rows_and_nothing_behind(
+    tmp_path: Path,
+) -> None:
+    # A job that starts a process for each batch: 20 new pids at each of 2,500 readings.
+    hostfs = plant(tmp_path, MACHINE)
+    driver = Driver()
+    reader = collector(hostfs, driver)
+    keys = set()
+    before = len(os.listdir("/proc/self/fd"))
+    for reading in range(2_500):
+        driver.listed = tuple(on_gpu(10_000 + reading * 20 + n) for n in range(20))
+        sample = read(reader, reading * 5.0)
+        keys |= {key for key in sample.rows if key[0] == "gpu_process"}
+    assert keys == {("gpu_process", UUID, str(slot)) for slot in range(SLOTS)}
+    assert len(reader._trees) <= SLOTS
+    assert len(reader._identities._known) <= 20
+    assert len(os.listdir("/proc/self/fd")) <= before + 3
