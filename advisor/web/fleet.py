@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from advisor.influxql import InfluxQL, NoAnswer, Series, quoted
+from advisor.service_config import InfluxReading
 from advisor.web.alerts import AlertBook
 from advisor.web.picture import (
     GPU_READINGS,
@@ -40,8 +41,11 @@ class FleetSource:
     kind = "influxdb"
     every = 10.0
 
-    def __init__(self, client: InfluxQL) -> None:
-        self._client = client
+    def __init__(self, settings: InfluxReading) -> None:
+        self._fine = InfluxQL(settings)
+        self._coarse = (
+            InfluxQL(settings, settings.database_5m) if settings.database_5m else self._fine
+        )
         self._alerts = AlertBook()
         self._events_since = time.time() - _ALERTS_BACK_SECONDS
 
@@ -104,7 +108,8 @@ class FleetSource:
         answer = self._ask(
             f"SELECT {_names(('window_seconds', *GPU_SERIES, *_GPU_TEXTS))}"
             f' FROM "gpu" WHERE {where} GROUP BY "gpu_uuid", "gpu_model";'
-            f' SELECT {_names(HOST_SERIES)} FROM "host" WHERE {where}'
+            f' SELECT {_names(HOST_SERIES)} FROM "host" WHERE {where}',
+            tier,
         )
         gpus, hosts = answer["gpu"], answer["host"]
         if not gpus and not hosts:
@@ -126,11 +131,12 @@ class FleetSource:
         host_points = _points([row for s in hosts for row in s.records()])
         return course(tier, cards, host_points, GPU_SERIES, HOST_SERIES)
 
-    def _ask(self, statements: str) -> dict[str, list[Series]]:
+    def _ask(self, statements: str, tier: int = 10) -> dict[str, list[Series]]:
         """The series of all statements by measurement, times in seconds; `tags` are listed ones."""
         found: dict[str, list[Series]] = defaultdict(list)
         try:
-            answer = self._client.query(statements)
+            client = self._fine if tier == 10 else self._coarse
+            answer = client.query(statements)
         except NoAnswer as error:
             raise SourceError(str(error)) from None
         for series in answer:

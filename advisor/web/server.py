@@ -12,7 +12,6 @@ from pathlib import Path
 import uvicorn
 
 from advisor.config import Settings
-from advisor.influxql import InfluxQL
 from advisor.state import Snooze, State
 from advisor.web.app import application
 from advisor.web.findings import Findings
@@ -37,7 +36,7 @@ class PageServer:
         page = settings.page
         paths = list(stores) or [Path(store) for store in settings.stores]
         fleet = bool(settings.influx.url)
-        source: Source = FleetSource(InfluxQL(settings.influx)) if fleet else LocalSource(paths)
+        source: Source = FleetSource(settings.influx) if fleet else LocalSource(paths)
 
         def snoozes() -> Sequence[Snooze]:
             return state.snoozes(time.time())

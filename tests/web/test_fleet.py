@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from advisor.influxql import InfluxQL
 from advisor.service_config import InfluxReading
 from advisor.state import Snooze
 from advisor.web.fleet import FleetSource
@@ -31,7 +30,7 @@ from tests.web.browser import axe, chromium, visit
 from tests.web.feeder import HOSTILE, NOON, renamed
 from tests.web.serving import served
 
-DATABASE = "fleet"
+DATABASE, COARSE = "fleet", "fleet_5m"
 SERVERS = 100
 SILENT = "node-007"
 
@@ -45,12 +44,14 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def source(influxdb: InfluxDB) -> Iterator[FleetSource]:
     yield fill(influxdb, HOSTILE)
-    influxdb.query(f'DROP DATABASE "{DATABASE}"')
+    for name in (DATABASE, COARSE):
+        influxdb.query(f'DROP DATABASE "{name}"')
 
 
 def fill(influxdb: InfluxDB, last: str) -> FleetSource:
     """100 servers of three kinds, one of them silent for ten minutes, the last with a name."""
-    influxdb.query(f'CREATE DATABASE "{DATABASE}"')
+    for name in (DATABASE, COARSE):
+        influxdb.query(f'CREATE DATABASE "{name}"')
     texts = StateTexts()
     end = int(time.time()) - int(time.time()) % 10
     kinds = [list(_windows(name)) for name in ("mixed", "training", "chatbot")]
@@ -74,10 +75,24 @@ def fill(influxdb: InfluxDB, last: str) -> FleetSource:
     )
     lines.append(event_line(raised))
     for at in range(0, len(lines), 5000):
-        body = b"\n".join(lines[at : at + 5000])
-        with urllib.request.urlopen(f"{influxdb.url}/write?db={DATABASE}", body) as answer:
-            assert answer.status == 204
-    return FleetSource(InfluxQL(InfluxReading(url=influxdb.url, database=DATABASE)))
+        _write(influxdb, DATABASE, lines[at : at + 5000])
+    day = end - end % 300 - 86_400
+    for window in _day(day):
+        _write(influxdb, COARSE, window_lines(window, texts(window)))
+    return FleetSource(InfluxReading(url=influxdb.url, database=DATABASE, database_5m=COARSE))
+
+
+def _write(influxdb: InfluxDB, database: str, lines: list[bytes]) -> None:
+    body = b"\n".join(lines)
+    with urllib.request.urlopen(f"{influxdb.url}/write?db={database}", body) as answer:
+        assert answer.status == 204
+
+
+def _day(start: int) -> Iterator[Window]:
+    """Two hours of 5-minute windows of one server, a day ago."""
+    simulation = Simulation(load_scenario("training"), NOON - 3 * 86_400)
+    for begin in range(NOON, NOON + 7200, 300):
+        yield renamed(simulation.window(begin), "node-001", 1, start - NOON)
 
 
 def _windows(scenario: str) -> Iterator[Window]:
@@ -115,6 +130,17 @@ def test_a_course_is_read_for_a_name_that_needs_quotes(source: FleetSource) -> N
     assert course["gpus"][0]["columns"]["utilization_ratio"]
     assert course["gpus"][0]["states"]
     assert source.series("' OR 1=1 --", until - 900, until) is None
+
+
+def test_before_the_10_second_windows_there_are_those_of_five_minutes(source: FleetSource) -> None:
+    now = int(time.time())
+    since = now - now % 300 - 86_400
+    for until in (since + 7200, since + 6 * 3600):  # within three hours, and beyond
+        course = source.series("node-001", since, until)
+        assert course is not None
+        assert course["step"] == 300
+        assert len(course["time"]) >= 20
+        assert len(course["gpus"]) == 8
 
 
 def test_search_group_and_filter(browser: Browser, source: FleetSource) -> None:
@@ -172,7 +198,7 @@ def test_a_fleet_fits_a_phone(browser: Browser, source: FleetSource) -> None:
 
 
 def test_an_influxdb_that_is_gone_is_told(browser: Browser) -> None:
-    gone = FleetSource(InfluxQL(InfluxReading(url="http://127.0.0.1:9")))
+    gone = FleetSource(InfluxReading(url="http://127.0.0.1:9"))
     with served(gone) as url:
         with urllib.request.urlopen(f"{url}/api/now") as answer:
             document = json.load(answer)
