@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from advisor.catalogue import find_model
 from advisor.finding import Finding
@@ -29,12 +29,14 @@ class Work:
     phases: frozenset[Phase] = frozenset()
     parameters: tuple[float, ...] = ()
     precisions: frozenset[str] = frozenset()
+    gpus_of_one_model: int | None = None
 
     def __or__(self, other: Work) -> Work:
         return Work(
             self.phases | other.phases,
             self.parameters + other.parameters,
             self.precisions | other.precisions,
+            max(self.gpus_of_one_model or 0, other.gpus_of_one_model or 0) or None,
         )
 
 
@@ -62,6 +64,7 @@ def case_of_inventory(inventory: Inventory, rulebook: Rulebook, seen: Work | Non
         phases=dict.fromkeys(sorted(work.phases), 1.0 / max(1, len(work.phases))),
         parameters=work.parameters,
         precisions=work.precisions,
+        gpus_of_one_model=work.gpus_of_one_model,
     )
 
 
@@ -93,8 +96,11 @@ def last_seen_work(history: History, host: str) -> Work:
 
     signatures = Signatures.load()
     workloads = []
+    cards: dict[tuple[str, str], set[str]] = {}
     for frame in frames:
         for texts in frame.texts[-1:]:
+            if "model" in texts and "owner" in texts:
+                cards.setdefault((texts["model"], texts["owner"]), set()).add(frame.key[1])
             match = signatures.match(texts.get("command", ""))
             workloads.append(
                 Workload(
@@ -104,7 +110,8 @@ def last_seen_work(history: History, host: str) -> Work:
                     precision=match.precision if match else None,
                 )
             )
-    return _work_of(workloads)
+    most = max((len(uuids) for uuids in cards.values()), default=0)
+    return replace(_work_of(workloads), gpus_of_one_model=most or None)
 
 
 def _work_of(workloads: Iterable[Workload]) -> Work:

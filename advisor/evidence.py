@@ -136,6 +136,10 @@ def _parameters(model: str | None, stated: float | None) -> float | None:
     return stated if known is None else float(known.parameters)
 
 
+_UNITS = {"unit", "service", "systemd_unit", "container"}
+"""Kinds of owners that `unit` of a declared workload may name."""
+
+
 class Pins:
     """What the configuration of a server declares of its work."""
 
@@ -159,7 +163,7 @@ class Pins:
     def _meant(self, workload: Workload, uuid: str, processes: Sequence[Process]) -> bool:
         if workload.gpus and self._index.get(uuid) not in workload.gpus:
             return False
-        for wanted, kinds in ((workload.user, {"user"}), (workload.unit, {"unit", "service"})):
+        for wanted, kinds in ((workload.user, {"user"}), (workload.unit, _UNITS)):
             if wanted is not None and not any(
                 p.owner == wanted and p.owner_kind in kinds for p in processes
             ):

@@ -66,6 +66,8 @@ class Case:
     demands: tuple[JobDemand, ...] = ()
     parameters: tuple[float, ...] = ()
     precisions: frozenset[str] = frozenset()
+    gpus_of_one_model: int | None = None
+    """Cards on which processes of one model were last seen; for a check without demands."""
 
     @property
     def host(self) -> str:

@@ -24,7 +24,8 @@ def gpu_count(case: Case) -> float | None:
 
 def job_gpus(case: Case) -> float | None:
     """Cards that the largest job uses together."""
-    return float(max((len(d.gpus) for d in case.demands), default=0)) or None
+    most = max((len(d.gpus) for d in case.demands), default=case.gpus_of_one_model or 0)
+    return float(most) or None
 
 
 def physical_cores_per_gpu(case: Case) -> float | None:

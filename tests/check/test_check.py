@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor import cli
-from advisor.check import check
+from advisor.check import Work, check
 from advisor.finding import Dimension
 from advisor.inventories import read_file
 from advisor.rulebook import Rulebook
@@ -44,3 +44,22 @@ def test_the_command_prints_the_documented_shape(capsys: pytest.CaptureFixture[s
         }
     ]
     assert all({"host", "scope", "verdict", "reason", "confidence"} <= set(r) for r in rows)
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(2, "advice"), (1, "abstain"), (None, "abstain")])
+def test_a_model_on_several_cards_without_nvlink_is_told(count: int | None, verdict: str) -> None:
+    case = next(c for c in CASES if c.name == "narrow_link_in_a_wide_slot")
+    (inventory,) = read_file(case / "inventory.json").inventories
+    findings = check(inventory, Rulebook.load(), Work(gpus_of_one_model=count))
+    (found,) = (f for f in findings if f.dimension is Dimension.INTERCONNECT)
+    assert found.verdict.value == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("narrow_link_in_a_wide_slot", True), ("narrow_slot_for_a_wide_card", False)]
+)
+def test_a_link_below_what_its_slot_allows_is_told_apart(name: str, told: bool) -> None:
+    case = next(c for c in CASES if c.name == name)
+    (inventory,) = read_file(case / "inventory.json").inventories
+    (found,) = (f for f in check(inventory, Rulebook.load()) if f.dimension is Dimension.PCIE)
+    assert ("GPU 1 runs on 4 PCIe lanes of the 16" in str(found.to_json()["reason"])) is told
