@@ -22,6 +22,16 @@ def checked(result: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
+def read(path: str) -> None:
+    if not Path(path).read_bytes():
+        raise PermissionError("something empty stands in its place")
+
+
+def names_in(path: str) -> None:
+    if not os.listdir(path):
+        raise PermissionError("something empty stands in its place")
+
+
 def connect(host: str, port: int) -> None:
     socket.create_connection((host, port), timeout=2).close()
 
@@ -66,11 +76,11 @@ def attempts(state: str, others_pid: str, address: str) -> dict[str, Callable[[]
         "write its program": lambda: Path("/opt/talla/current/x").write_text("x"),
         "write /var/lib": lambda: Path("/var/lib/x").write_text("x"),
         "write /usr/local": lambda: Path("/usr/local/bin/x").write_text("x"),
-        "read /home": lambda: Path("/home/ana/secret").read_text(),
-        "list /home": lambda: os.listdir("/home"),
-        "list /root": lambda: os.listdir("/root"),
-        "read the token": lambda: Path("/etc/talla/influx-token").read_text(),
-        "read /etc/shadow": lambda: Path("/etc/shadow").read_text(),
+        "read /home": lambda: read("/home/ana/secret"),
+        "list /home": lambda: names_in("/home"),
+        "list /root": lambda: names_in("/root"),
+        "read the token": lambda: read("/etc/talla/influx-token"),
+        "read /etc/shadow": lambda: read("/etc/shadow"),
         "become root": lambda: os.setuid(0),
         "make a set-user-id program": set_user_id,
         "run one (su)": gain_by_su,

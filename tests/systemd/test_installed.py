@@ -175,8 +175,8 @@ def test_what_a_service_that_was_taken_over_can_do(machine: Machine) -> None:
         } - ({"read the host's processors"} if service == "talla-advisor" else set()), told
 
 
-def attack(machine: Machine, service: str, state: str) -> dict[str, str]:
-    """Runs attack.py in a unit like the installed one."""
+def attack(machine: Machine, service: str, state: str, more: str = "") -> dict[str, str]:
+    """Runs attack.py in a unit like the installed one; `more` is a drop-in."""
     unit = machine.out(f"cat /usr/local/lib/systemd/system/{service}.service")
     others = machine.show("influx", "MainPID")
     command = f"/usr/bin/python3 -I /usr/local/bin/attack.py {state} {others} 192.0.2.1"
@@ -186,9 +186,10 @@ def attack(machine: Machine, service: str, state: str) -> dict[str, str]:
         r"^(WatchdogSec|Restart|RestartSec|NotifyAccess)=.*\n", "", unit, flags=re.MULTILINE
     )
     machine.write(f"/run/systemd/system/attack-{service}.service", unit)
+    machine.write(f"/run/systemd/system/attack-{service}.service.d/more.conf", more)
     machine.run(f"systemctl daemon-reload; systemctl start attack-{service}")
     lines = machine.journal(f"-u attack-{service}").splitlines()
-    found: dict[str, str] = json.loads(next(line for line in lines if line.startswith("{")))
+    found: dict[str, str] = json.loads([line for line in lines if line.startswith("{")][-1])
     return found
 
 
@@ -215,6 +216,12 @@ def test_the_drop_in_for_processes_gives_two_capabilities_and_no_more(machine: M
     machine.run("systemctl daemon-reload; systemctl restart talla-agent")
     status = machine.out(f"grep CapEff /proc/{main_pid(machine)}/status").split()[1]
     assert int(status, 16) == 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
+    option = (ROOT / "systemd/options/agent-processes.conf").read_text("utf-8")
+    told = attack(machine, "talla-agent", "/var/lib/talla", option)
+    assert {name for name, outcome in told.items() if outcome == "SUCCEEDED"} == {
+        *("write its own state", "read the host's processors", "reach loopback"),
+        "read another's memory",
+    }, told
 
 
 def test_the_missed_report_was_made_up(machine: Machine) -> None:
@@ -280,9 +287,8 @@ def test_uninstalled_it_leaves_what_was_asked_for_and_then_nothing(machine: Mach
     machine.run("! test -e /opt/talla && ! test -e /usr/local/bin/talla-agent")
     machine.run(whole)
     left = machine.out(
-        "find / -xdev -not -path '/root/*' -not -path '/var/log/*' -not -path '/proc/*'"
-        " -not -path '/tmp/*' \\( -name '*talla*' -newer /etc/machine-id -o -nouser \\)"
-        " 2>/dev/null || true"
+        "find /etc /opt /usr /var /run /srv /home -xdev -newer /etc/machine-id"
+        " \\( -name '*talla*' -o -nouser \\) -not -path '/var/log/*' 2>/dev/null || true"
     )
     assert left == ""
     assert machine.run("getent passwd talla talla-advisor", check=False).stdout == ""
