@@ -112,8 +112,8 @@ def _peak_kv_bytes(
     for frame in engines:
         usage = frame.columns.get("kv_cache_usage_ratio_max")
         means = frame.columns.get("kv_cache_usage_ratio")
-        pool = frame.columns.get("kv_cache_bytes")
-        if pool is None or (usage is None and means is None):
+        pool, tokens = (frame.columns.get(f"kv_cache_{unit}") for unit in ("bytes", "tokens"))
+        if (pool is None and tokens is None) or (usage is None and means is None):
             continue
         for i, start in enumerate(frame.start):
             texts = frame.texts[i] if i < len(frame.texts) else {}
@@ -124,10 +124,24 @@ def _peak_kv_bytes(
             share = usage[i] if usage is not None else None
             if share is None and means is not None:
                 share = means[i]
-            size = pool[i]
+            size = pool[i] if pool is not None else None
+            if size is None and tokens is not None and (held := tokens[i]) is not None:
+                each = _token_bytes(texts.get("model") or segments[0].model)
+                size = None if each is None else held * each
             if share is not None and size is not None:
                 peak = max(peak or 0.0, share * size)
     return peak
+
+
+def _token_bytes(name: str | None) -> float | None:
+    """What a token of the cache takes, in 16 bits: engines tell tokens, not bytes.
+
+    A cache of 8 bits needs half of that, so that the demand is rather too high than too low.
+    """
+    from advisor.planner import kv_bytes_per_token
+
+    model = None if name is None else find_model(name)
+    return None if model is None else kv_bytes_per_token(model)
 
 
 def _bounded(observations: Observations, segments: Sequence[Segment]) -> JobDemand:

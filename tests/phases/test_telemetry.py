@@ -160,6 +160,19 @@ def test_reserved_is_not_needed(tmp_path: Path) -> None:
     assert "metrics" in str(demand.reason)
 
 
+def test_a_cache_that_is_told_in_tokens_has_the_bytes_of_its_model(tmp_path: Path) -> None:
+    # Llama 3.1 8B keeps 2 x 32 layers x 8 heads x 128 x 2 bytes a token: 131,072.
+    engine: dict[Key, Row] = {
+        ("engine", "8000"): Row(
+            {"kv_cache_usage_ratio": 0.01, "kv_cache_usage_ratio_max": 0.1, "kv_cache_tokens": 4e5},
+            {"engine": "vllm", "model": "meta-llama/Llama-3.1-8B-Instruct", "gpu_uuids": "GPU-0"},
+        )
+    }
+    recorder = Recorder(1).add(HOUR, [work(0.5, 300, 72)], [[VLLM]], more=engine)
+    (demand,) = job_demands(recorder.observe(tmp_path))
+    assert demand.peak_kv_bytes == pytest.approx(0.1 * 4e5 * 131_072)
+
+
 def test_a_training_runs_memory_is_an_upper_bound(tmp_path: Path) -> None:
     recorder = Recorder(2).add(HOUR, [work(gib=30), work(gib=20)], [["python pretrain.py"]] * 2)
     (demand,) = job_demands(recorder.observe(tmp_path))
