@@ -61,7 +61,8 @@ def first_screen(report: Report, language: Language, console: Console) -> None:
         parts.append(_counts(report, language))
     else:
         parts.append(Text("\n" + language.text(answer_section.NOTHING)))
-    parts += [part(report, language) for part in (_servers, _hours, _owners, _followed, _actions)]
+    told = (part(report, language) for part in (_servers, _hours, _owners, _followed, _actions))
+    parts += [part for part in told if part is not None]
     console.print(Group(*parts), highlight=False)
 
 
@@ -103,10 +104,10 @@ def _servers(report: Report, language: Language) -> RenderableType:
     return Group(*parts)
 
 
-def _hours(report: Report, language: Language) -> RenderableType:
+def _hours(report: Report, language: Language) -> RenderableType | None:
     hours = hours_section.build(report)
     if hours is None:
-        return Text()
+        return None
     lead = Text.assemble(
         "  ",
         (language.share(hours.share), "bold"),
@@ -133,10 +134,10 @@ def _hours(report: Report, language: Language) -> RenderableType:
     return Group(*parts)
 
 
-def _owners(report: Report, language: Language) -> RenderableType:
+def _owners(report: Report, language: Language) -> RenderableType | None:
     told = owners_section.build(report)
     if told is None:
-        return Text()
+        return None
     owners = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
     owners.add_column(language.text("Owner"), overflow="fold", max_width=32)
     owners.add_column(language.text("worked"), justify="right")
@@ -155,10 +156,10 @@ def _owners(report: Report, language: Language) -> RenderableType:
     return Padding(owners, (0, 0, 0, 2))
 
 
-def _followed(report: Report, language: Language) -> RenderableType:
+def _followed(report: Report, language: Language) -> RenderableType | None:
     told = followed_section.build(report)
     if told is None or not told.total:
-        return Text()
+        return None
     lines = [
         _heading(language.text(followed_section.SECTION.title)),
         Text(
@@ -176,10 +177,10 @@ def _followed(report: Report, language: Language) -> RenderableType:
     return Group(*lines)
 
 
-def _actions(report: Report, language: Language) -> RenderableType:
+def _actions(report: Report, language: Language) -> RenderableType | None:
     told = actions_section.build(report)
     if told is None:
-        return Text()
+        return None
     parts: list[RenderableType] = [_heading(language.text(actions_section.SECTION.title))]
     if not told.first:
         parts.append(Text("  " + language.text("Nothing needs to be done.")))
