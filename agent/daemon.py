@@ -31,7 +31,7 @@ HOST_KEY = ("host",)
 _EARLY = 0.05  # a sleep may end this much before its second
 _STEP_SECONDS = 2.0  # wall and monotonic time may drift apart so far between two ticks
 _INVENTORY_EVERY = 300.0
-_MEMORY_EVERY = 10
+_SELF_EVERY = 10
 _SHIP_LAST_SECONDS = 1.2
 _DAMAGE_SECONDS = 3600.0  # so long a store that was found damaged is told
 
@@ -63,6 +63,7 @@ class Daemon:
         self._shipper = shipper
         self._alarm = alarm
         self._released = False
+        self._ready = False
         self._aggregator = Aggregator(host, signals or Signals.load())
         self._events: list[Event] = []
         self._last: tuple[float, float] | None = None  # monotonic and wall time of the last tick
@@ -162,7 +163,8 @@ class Daemon:
         if windows:
             self._keeper.prune(self._clock.wall(), started, self._retention)
         if self._fresh.get("host") == started or self._fresh.get("gpu") == started:
-            if self._ticks == 1:
+            if not self._ready:  # also where the first samples failed
+                self._ready = True
                 self._notifier.ready()
             self._notifier.watchdog()
         if windows or self._ticks == 1:
@@ -226,10 +228,13 @@ class Daemon:
 
     def _add_self(self, sample: Sample, now: float) -> None:
         """The agent's own row."""
+        if self._ticks % _SELF_EVERY == 1:
+            self._memory_bytes = _resident_bytes()
+            self._cpu_total = self._cpu_seconds()
         row = {
             "missed_ticks_total": float(self.missed_ticks_total),
             "collect_errors_total": float(self._source.errors_total()),
-            "cpu_seconds_total": self._cpu_seconds(),
+            "cpu_seconds_total": self._cpu_total,
         }
         if self._tick_seconds is not None:
             row["tick_seconds"] = self._tick_seconds
@@ -242,8 +247,6 @@ class Daemon:
         if self._shipper is not None:
             row["backlog_windows"] = float(self._shipper.backlog_windows)
             row["rejected_lines_total"] = float(self._shipper.rejected_lines_total)
-        if self._ticks % _MEMORY_EVERY == 1:
-            self._memory_bytes = _resident_bytes()
         if self._memory_bytes is not None:
             row["memory_bytes"] = self._memory_bytes
         sample.rows[AGENT_KEY] = row
@@ -256,8 +259,7 @@ class Daemon:
     def _cpu_seconds(self) -> float:
         """Processor time of the daemon and its children. It never falls: a child that was killed
         in an uninterruptible call is missing until it is reaped."""
-        self._cpu_total = max(self._cpu_total, time.process_time() + self._source.cpu_seconds())
-        return self._cpu_total
+        return max(self._cpu_total, time.process_time() + self._source.cpu_seconds())
 
     def _inventory(self, now: float) -> dict[str, object] | None:
         """The inventory if it is time to look, and if it changed (a link's best speed, say)."""

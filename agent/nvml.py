@@ -263,7 +263,7 @@ class NvmlClient:
             return None
         self._tick_wanted = False
         self._restarts.answered()
-        self._child_seconds = float(answer["cpu_seconds"])
+        self._child_seconds = float(answer.get("cpu_seconds", self._child_seconds))
         xids = self._take_xids(answer.get("xids", {}))
         readings = [self._reading(row, xids) for row in answer["gpus"]]
         for card, row in zip(tuple(readings), answer["gpus"], strict=True):

@@ -48,7 +48,7 @@ def main(ticks: int, folder: Path) -> None:
     daemon = Daemon(
         Settings(), "n1", source, keeper, clock, version="1", notifier=Notifier({}), alarm=alarm
     )
-    seen = []
+    seen: list[list[dict[str, int]]] = []
     marks = [START + ticks // 10, START + ticks]
 
     def stop() -> bool:
