@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,11 @@ def test_each_protection_that_is_left_out_has_its_reason() -> None:
         "PrivateUsers",
     ):
         assert re.search(rf"^# Not .*{left_out}=", agent, re.MULTILINE), left_out
+
+
+def test_the_container_file_is_linted() -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    linted = subprocess.run(
+        [hadolint, FOLDER / "Containerfile"], capture_output=True, text=True, check=False
+    )
+    assert (linted.returncode, linted.stdout) == (0, "")
