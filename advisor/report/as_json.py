@@ -8,6 +8,7 @@ from typing import Any
 from advisor.assessment import Period
 from advisor.finding import Verdict
 from advisor.hours import gpu_hours_json, owner_hours_json
+from advisor.report.past import Past, followed
 from advisor.report.payoff import Action, actions
 from advisor.report.report import Report, Server
 
@@ -40,7 +41,7 @@ def document(report: Report) -> dict[str, Any]:
 
 def _server(server: Server) -> dict[str, Any]:
     assessment = server.assessment
-    return {
+    document: dict[str, Any] = {
         "host": server.host,
         "verdict": server.verdict.value,
         "told": _period(assessment.told),
@@ -50,6 +51,28 @@ def _server(server: Server) -> dict[str, Any]:
         "hours": [gpu_hours_json(h) for h in assessment.hours],
         "owners": [owner_hours_json(o) for o in assessment.owners],
         "phases": [s.to_json() for s in assessment.segments],
+    }
+    if server.past is not None:
+        document["last_report"] = _past(server, server.past)
+    return document
+
+
+def _past(server: Server, past: Past) -> dict[str, Any]:
+    """What the last report said, and what became of it: `outcome` is one of `Outcome`."""
+    assessment = server.assessment
+    return {
+        "since": past.since,
+        "until": past.until,
+        "verdict": past.verdict.value,
+        "advice": [
+            {
+                "dimension": f.advice.dimension.value,
+                "verdict": f.advice.verdict.value,
+                "recommendation": str(f.advice.recommendation),
+                "outcome": f.outcome.value,
+            }
+            for f in followed(past, assessment.inventory, assessment.findings)
+        ],
     }
 
 

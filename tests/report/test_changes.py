@@ -12,7 +12,7 @@ from rich.console import Console
 from advisor.assessment import Assessment, Period
 from advisor.finding import Dimension, Finding, Verdict
 from advisor.message import Amount, say
-from advisor.report import html, markdown, memory
+from advisor.report import as_json, html, markdown, memory
 from advisor.report.language import LANGUAGES, Language
 from advisor.report.past import Outcome, followed, from_json, to_json
 from advisor.report.report import Report
@@ -115,6 +115,10 @@ def test_a_second_week_says_what_changed(weeks: tuple[Report, Report]) -> None:
     assert "- **still stands** (Storage): " in text
     assert "Of its " in text
     assert "Since the last report" not in markdown.text(weeks[0], EN)
+    told = as_json.document(weeks[1])["servers"]
+    outcomes = {a["outcome"] for s in told for a in s["last_report"]["advice"]}
+    assert {"followed", "stands"} <= outcomes
+    assert "last_report" not in as_json.document(weeks[0])["servers"][0]
     out = io.StringIO()
     first_screen(weeks[1], EN, Console(file=out, width=80))
     assert "Since the last report" in out.getvalue()
