@@ -121,7 +121,7 @@ class Processes:
 
     def __init__(self, device: Device | Instance) -> None:
         self._device = device
-        self._versions = {kind: VERSIONS for kind, _ in KINDS}
+        self._versions: dict[str, tuple[str, ...]] = {kind: VERSIONS for kind, _ in KINDS}
         self._seen: int | None = None
         nvml = device.driver.nvml
         self._entry = plain(nvml.c_nvmlProcessInfo_v2_t)
@@ -133,7 +133,7 @@ class Processes:
 
         Raises ReadingFailed for a lost GPU.
         """
-        listed = [
+        listed: list[dict[str, Any]] = [
             {"pid": pid, "kind": kind, **({} if memory is None else {"memory_bytes": memory})}
             for kind, name in KINDS
             for pid, memory in self._list(kind, name)
@@ -179,6 +179,7 @@ class Processes:
         """Process ids and bytes of memory, None where that is not available."""
         device, nvml = self._device, self._device.driver.nvml
         driver, room, absent = device.driver, ROOM, nvml.NVML_VALUE_NOT_AVAILABLE_ulonglong.value
+        code = 0
         for _ in range(3):
             # Twice the room: some drivers of the 535 series wrote entries longer than asked for.
             array = (self._entry * (room * 2))()
@@ -202,6 +203,7 @@ class Processes:
         driver, function = device.driver, "nvmlDeviceGetProcessUtilization"
         before = self._seen or 0
         since, room = ctypes.c_ulonglong(before), ROOM
+        array, count, code = (self._sample * room)(), ctypes.c_uint(room), 0
         for _ in range(3):
             array, count = (self._sample * room)(), ctypes.c_uint(room)
             code = driver.raw(

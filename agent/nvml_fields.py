@@ -73,9 +73,9 @@ class Fields:
             if not entry.nvmlReturn:
                 self._answered.add(field)
             elif field not in self._answered:
-                failure = self._device.driver.failure(entry.nvmlReturn)
-                if failure.trouble is Trouble.PERMANENT:
-                    self._refused[field] = failure
+                refusal = self._device.driver.failure(entry.nvmlReturn)
+                if refusal.trouble is Trouble.PERMANENT:
+                    self._refused[field] = refusal
                     refused = True
         if refused:
             self._ask(tuple(field for field in self._entries if field not in self._refused))
