@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from agent.collectors import COLLECTORS, Collector, Sources
+from agent.collectors.disk import DiskCollector
 from agent.collectors.gpu import GpuCollector
+from agent.collectors.gpu_process import GpuProcessCollector
 from agent.config import ServerSettings, Settings
 from agent.hostfs import HostFs
 from agent.inventory import take_inventory
@@ -66,6 +68,8 @@ class MachineSource:
         )
         self.collectors: tuple[Collector, ...] = tuple(make(sources) for make in COLLECTORS)
         self.gpu = next(c for c in self.collectors if isinstance(c, GpuCollector))
+        self._disks = next(c for c in self.collectors if isinstance(c, DiskCollector))
+        self._processes = next(c for c in self.collectors if isinstance(c, GpuProcessCollector))
         self._faults: dict[str, str] = {}
         self._faults_total = 0
 
@@ -77,6 +81,7 @@ class MachineSource:
                 collector.collect(now, sample)
             except Exception as error:  # noqa: BLE001 - one collector never stops the others
                 self._failed(collector.name, error)
+        self._disks.also(self._processes.loops)
         return sample
 
     def events(self) -> list[Event]:

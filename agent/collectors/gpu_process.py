@@ -75,6 +75,8 @@ class GpuProcessCollector:
         self._identities = Identities(sources.hostfs, Owners(sources.hostfs))
         self._trees: dict[int, Tree] = {}
         self._gpus: dict[str, _Gpu] = {}
+        self.loops: frozenset[str] = frozenset()
+        """Loop devices that a GPU process reads from."""
         self._due = -math.inf
         self._readings = 0
         self._reasons: dict[str, str] = {}
@@ -135,6 +137,7 @@ class GpuProcessCollector:
             self._show(uuid, gpu, listed[uuid], seen, now)
         self._trees = {pid: tree for pid, tree in self._trees.items() if pid in on_gpus}
         self._identities.forget(on_gpus)
+        self.loops = self._identities.loops()
 
     def _look(self, pid: int, now: float, on_gpus: frozenset[int], whole: bool) -> _Seen:
         """How a process is; without `whole` only whether it lives."""
