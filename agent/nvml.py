@@ -44,8 +44,7 @@ class NvmlClient:
     """The GPUs of this machine.
 
     `deadline` is how many seconds one call of the driver may take before it counts as hung,
-    `throughput_interval` how often PCIe throughput is read where there are no byte counters,
-    `profiling` whether GPM may be asked.
+    `throughput_interval` how often PCIe throughput is read where there are no byte counters.
     `clock` is given in tests whose time is not the machine's: the child then takes its rates by
     it. `environment` is that of the child. Use it from one thread, one that lives as long as it.
     """
@@ -155,9 +154,9 @@ class NvmlClient:
         """By UUID, what of the processes the driver does not tell, and why."""
         told: dict[str, dict[str, str]] = {}
         for uuid, row in self._told.items():
-            told[uuid] = row.get("processes_unavailable", {})
-            for part, reasons in row.get("instances_unavailable", {}).items():
-                told[f"{uuid}/{part}"] = reasons
+            parts = row.get("instances_unavailable", {})
+            told |= {uuid: row.get("processes_unavailable", {})}
+            told |= {f"{uuid}/{part}": reasons for part, reasons in parts.items()}
         return {uuid: dict(reasons) for uuid, reasons in told.items() if reasons}
 
     def take_events(self) -> tuple[NvmlEvent, ...]:
@@ -266,7 +265,7 @@ class NvmlClient:
         self._child_seconds = float(answer.get("cpu_seconds", self._child_seconds))
         xids = self._take_xids(answer.get("xids", {}))
         readings = [self._reading(row, xids) for row in answer["gpus"]]
-        for card, row in zip(tuple(readings), answer["gpus"], strict=True):
+        for card, row in zip(readings[:], answer["gpus"], strict=True):
             readings += mig_readings(card, row.get("mig", ()))
         answered = {reading.uuid for reading in readings}
         readings += self._absent.readings(answered)
