@@ -62,6 +62,22 @@ def test_it_is_ready_and_host_windows_arrive(machine: Machine) -> None:
     assert others.endswith("0")
 
 
+def test_the_main_job_runs_from_another_folder(machine: Machine) -> None:
+    """The installed wheel in its own environment; it needs nothing of the source."""
+    machine.run(
+        "install -d -o talla-advisor /srv/elsewhere; cp demo/main-job /srv/elsewhere/main-job"
+    )
+    machine.run(
+        "cd /srv/elsewhere; runuser -u talla-advisor -- bash main-job > /srv/elsewhere.log 2>&1; "
+        "echo $? > /srv/elsewhere.rc",
+        timeout=200,
+    )
+    log = machine.out("cat /srv/elsewhere.log")
+    assert machine.out("cat /srv/elsewhere.rc") == "0", log
+    assert "chatbot" in log
+    machine.run("test -s /srv/elsewhere/build/demo/report/report.json")
+
+
 def test_it_stops_within_three_seconds(machine: Machine) -> None:
     for service in ("talla-agent", "talla-advisor"):
         began = float(machine.out("cut -d' ' -f1 /proc/uptime"))
@@ -288,7 +304,7 @@ def test_uninstalled_it_leaves_what_was_asked_for_and_then_nothing(machine: Mach
     machine.run(whole)
     left = machine.out(
         "find /etc /opt /usr /var /run /srv /home -xdev -newer /etc/machine-id"
-        " \\( -name '*talla*' -o -nouser \\) -not -path '/var/log/*' 2>/dev/null || true"
+        " \\( -name '*talla*' -o -nouser \\) -not -path '/var/log/*' -not -name 'attack-*' 2>/dev/null || true"
     )
     assert left == ""
     assert machine.run("getent passwd talla talla-advisor", check=False).stdout == ""
