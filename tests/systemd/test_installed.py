@@ -304,7 +304,8 @@ def test_uninstalled_it_leaves_what_was_asked_for_and_then_nothing(machine: Mach
     machine.run(whole)
     left = machine.out(
         "find /etc /opt /usr /var /run /srv /home -xdev -newer /etc/machine-id"
-        " \\( -name '*talla*' -o -nouser \\) -not -path '/var/log/*' -not -name 'attack-*' 2>/dev/null || true"
+        " \\( -name '*talla*' -o -nouser \\) -not -path '/var/log/*'"
+        " -not -name 'attack-*' 2>/dev/null || true"
     )
     assert left == ""
     assert machine.run("getent passwd talla talla-advisor", check=False).stdout == ""
