@@ -96,6 +96,11 @@ def load(path: Path | None = None) -> Settings:
         path = DEFAULT_PATH
     try:
         data = tomllib.loads(path.read_text("utf-8"))
+    except PermissionError:
+        raise ConfigError(
+            f"{path}: may not be read by this user; run it as one who may"
+            " (sudo -u talla-advisor talla-advisor ...), or name another file with --config"
+        ) from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -142,6 +142,14 @@ def _store(path: Path) -> Iterator[Check]:
             f"make it, or set [store] path; or give --store FILE to talla-agent run ({path.name})",
         )
         return
+    if not os.access(folder, os.X_OK):
+        yield Check(
+            "store",
+            Mark.PROBLEM,
+            f"{folder}: may not be looked into by this user",
+            "look as the user who owns it: sudo -u talla talla-agent doctor",
+        )
+        return
     running = is_running(path)
     for aside in damaged_files(path):
         yield Check(
