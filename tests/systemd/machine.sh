@@ -11,7 +11,7 @@
 # hybrid or legacy hierarchy (systemd's "hybrid" layout), rooted at a child of our own group.
 set -euo pipefail
 D=${MACHINE:?}
-N=talla-$(basename "$D")
+N=talla-$(printf %s "$D" | sha256sum | cut -c1-12)
 
 groups() {
   while IFS=: read -r _ c p; do
