@@ -1,5 +1,6 @@
 """A client on the fake NVML library, and what must be left of it afterwards: nothing."""
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -72,6 +73,7 @@ def by_index(tick: NvmlTick) -> dict[int | None, GpuReading]:
 @pytest.fixture
 def stage(fakenvml: Path, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     """Starts a bench on a scenario's text; at the end no process and no descriptor is left."""
+    gc.collect()  # what other tests of this process left is closed now, not in between
     before = len(os.listdir("/proc/self/fd"))
     benches: list[Bench] = []
 
@@ -86,4 +88,4 @@ def stage(fakenvml: Path, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
         bench.client.close()
         bench.scenario.close()
     assert [child for child in psutil.Process().children() if "nvml" in str(child.cmdline())] == []
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
