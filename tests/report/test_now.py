@@ -132,7 +132,7 @@ def test_in_a_terminal_it_goes_on_until_it_is_ended(store: Path) -> None:
     while seen.count(b"\x1b[H") < 3 and time.monotonic() < until:  # drawn anew from the top
         seen += os.read(keyboard, 65536)
     program.send_signal(signal.SIGINT)
-    assert program.wait(20) == 0
+    assert program.wait(60) == 0
     os.close(keyboard)
     assert b"\x1b[?1049h" in seen  # a screen of its own, given back at the end
     assert b"at work" in seen

@@ -117,6 +117,7 @@ def stop_and_restart(running: Running, stale: bool) -> None:
     assert running.service.wait(10) == 0
 
 
+@pytest.mark.long
 def test_the_page_follows_a_running_agent(running: Running) -> None:
     stop_and_restart(running, stale=False)
 
