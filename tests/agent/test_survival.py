@@ -78,7 +78,7 @@ def test_one_gpu_blocked_for_ever_costs_the_others_its_deadline_once(blocked: Se
     assert covered(blocked, "host", whole) == {"host": 10.0}
     assert covered(blocked, "host", whole - 10) == {"host": 10.0} or whole - 10 < begun
     gpus = covered(blocked, "gpu", whole)
-    # The library's clock begins anew in each child, so that a probe may find the card well at first.
+    # The library's clock begins anew in each child: a probe may find the card well at first.
     stuck, *others = sorted(gpus.values())
     assert others == [10.0] * 7
     assert stuck < 5
