@@ -45,7 +45,10 @@ keep() {
   mount --bind "$1" root/talla
   cd /
   : >"$D/kept"
-  exec sleep infinity
+  # A test run that was killed takes no leave: its machine ends soon after it.
+  while [ -d "/proc/$2" ]; do sleep 2; done
+  stop
+  leave
 }
 
 boot() {
@@ -124,13 +127,21 @@ stop() {
   kill -9 "$pid"
 }
 
+leave() {
+  for _ in 1 2 3 4 5; do
+    while read -r g; do
+      [ ! -d "$g" ] || find "$g" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
+    done <"$D/cg"
+  done
+}
+
 SCRIPT=$(realpath "$0")
 case ${1:-} in
   up)
     mkdir -p "$D/disk"
     groups >"$D/cg"
     # setsid: the keeper outlives whoever called us.
-    setsid unshare -m --propagation private bash "$SCRIPT" keep "$(realpath "$2")" >"$D/keeper.log" 2>&1 </dev/null &
+    setsid unshare -m --propagation private bash "$SCRIPT" keep "$(realpath "$2")" $PPID >"$D/keeper.log" 2>&1 </dev/null &
     echo $! >"$D/keeper"
     for i in $(seq 100); do [ ! -e "$D/kept" ] || break; sleep 0.05; done
     [ -e "$D/kept" ] || { cat "$D/keeper.log" >&2; exit 1; }
@@ -141,13 +152,9 @@ case ${1:-} in
   down)
     stop
     [ ! -s "$D/keeper" ] || kill "$(cat "$D/keeper")" 2>/dev/null || true
-    for i in 1 2 3 4 5; do
-      while read -r g; do
-        [ ! -d "$g" ] || find "$g" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
-      done <"$D/cg"
-    done
+    leave
     ;;
-  keep) keep "$2" ;;
+  keep) keep "$2" "$3" ;;
   init) init ;;
   *) exit 2 ;;
 esac
