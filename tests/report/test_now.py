@@ -127,6 +127,8 @@ def test_in_a_terminal_it_goes_on_until_it_is_ended(store: Path) -> None:
     keyboard, end = pty.openpty()
     command = [sys.executable, "-m", "advisor.cli", "top", "--store", str(store)]
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
+    # A shell's background job ignores SIGINT, and so would all that it starts.
+    command = ["env", "--default-signal=INT", *command]
     program = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=env)
     os.close(end)
     seen = b""
