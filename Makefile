@@ -32,7 +32,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 
 # Generated files: one line each, GEN.<path> = <arguments of python that print the file>.
 GEN.docs/configuration.md = -m tests.docs.configuration
-GEN.docs/alert-rules.md = -m agent.rules_page
+GEN.docs/alert-rules.md = -m agent.alerts.page
 GEN.docs/metrics.md = -m agent.metrics_page
 GEN.docs/planner.md = -m advisor.planner.points
 GEN.docs/profiles.md = -m advisor.profiles.page

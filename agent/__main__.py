@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import logs
-from agent.alarm import Alarm
+from agent.alerts.alarm import Alarm
+from agent.alerts.rulebook import Rulebook
 from agent.daemon import Daemon
 from agent.errors import UserError
 from agent.guard import guarded
 from agent.keeper import Keeper
 from agent.launch import Launch, receive
 from agent.notify import Notifier
-from agent.rulebook import Rulebook
 from agent.running import RELEASE, RESUME
 from telemetry.clock import SystemClock
 from telemetry.store import Store, StoreUnwritable
 
 if TYPE_CHECKING:
-    from agent.config import Settings
-    from agent.shipper import Shipper
+    from agent.config.settings import Settings
+    from agent.shipping.shipper import Shipper
     from agent.source import Source
 
 
@@ -142,7 +142,7 @@ def _source(launch: Launch, clock: SystemClock) -> tuple[Source, str]:
         scenario = read_scenario(launch.simulate)
         simulated = SimulatedSource(scenario, launch.simulate, int(clock.wall()))
         return simulated, simulated.host
-    from agent.hostfs import HostFs
+    from agent.host.hostfs import HostFs
     from agent.inventory import host_name
     from agent.machine import MachineSource
 
@@ -153,14 +153,14 @@ def _source(launch: Launch, clock: SystemClock) -> tuple[Source, str]:
 def _shipper(settings: Settings, clock: SystemClock) -> Shipper:
     """The shipper to InfluxDB; what it needs is imported only here."""
     try:
-        from agent.influx import Influx
+        from agent.shipping.influx import Influx
     except ImportError as error:
         raise UserError(
             f"[influx] url is set, but influxdb-client cannot be imported ({error});"
             " install talla with its dependencies"
         ) from None
-    from agent.quarantine import Quarantine
-    from agent.shipper import Backlog, Shipper, Waits
+    from agent.shipping.quarantine import Quarantine
+    from agent.shipping.shipper import Backlog, Shipper, Waits
     from agent.state_texts import StateTexts
 
     influx = settings.influx

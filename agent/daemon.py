@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent.alarm import MEMORY, Alarm
-from agent.config import Settings
+from agent.alerts.alarm import MEMORY, Alarm
+from agent.config.settings import Settings
 from agent.keeper import Keeper, Retention
 from agent.notify import Notifier
 from agent.sample_ages import told_ages
-from agent.shipper import Shipper
+from agent.shipping.shipper import Shipper
 from agent.source import Source
 from telemetry.aggregate import Aggregator
 from telemetry.clock import Clock

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agent.hostfs import HostFs, decode
-from agent.model_files import WEIGHTS, YAML, Weights, held_weights, loop_devices, written
-from agent.owners import Owners
-from agent.processes import Stat, parse_stat
+from agent.host.hostfs import HostFs, decode
+from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights, loop_devices, written
+from agent.host.owners import Owners
+from agent.host.processes import Stat, parse_stat
 from telemetry.workload import Kind, Match, Signatures, redact
 
 _AGAIN = 60.0

@@ -8,10 +8,10 @@ import socket
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agent import block
-from agent.hostfs import HostFs, number_after
-from agent.mounts import read_mounts, relevant
-from agent.nics import ports
+from agent.host import block
+from agent.host.hostfs import HostFs, number_after
+from agent.host.mounts import read_mounts, relevant
+from agent.host.nics import ports
 from telemetry.inventory import BlockDevice, Cpu, GpuInfo, Inventory, Mount, Nic
 
 _CPU = re.compile(r"cpu\d+")
@@ -117,7 +117,7 @@ def memory_bytes(hostfs: HostFs) -> int | None:
 
 
 def block_devices(hostfs: HostFs) -> tuple[BlockDevice, ...]:
-    """Whole devices, see `agent.block.whole_devices`."""
+    """Whole devices, see `agent.host.block.whole_devices`."""
     return tuple(
         BlockDevice(
             name=name,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.position import CURSORS, Position, read_position
+from agent.shipping.position import CURSORS, Position, read_position
 from telemetry.event import Event, Severity
 from telemetry.store import Store, StoreDamaged, StoreError
 from telemetry.store_schema import is_damage

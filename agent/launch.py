@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
-from agent.config import Settings, from_json, to_json
+from agent.config.settings import Settings, from_json, to_json
 from agent.errors import UserError
 
 

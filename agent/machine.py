@@ -11,11 +11,11 @@ from agent.collectors import COLLECTORS, Collector, Sources
 from agent.collectors.disk import DiskCollector
 from agent.collectors.gpu import GpuCollector
 from agent.collectors.gpu_process import GpuProcessCollector
-from agent.config import ServerSettings, Settings
-from agent.hostfs import HostFs
+from agent.config.settings import ServerSettings, Settings
+from agent.host.hostfs import HostFs
 from agent.inventory import take_inventory
-from agent.nvml import NvmlClient, NvmlEvent, NvmlEventKind
-from agent.nvml_sleep import Sleepers
+from agent.nvml.client import NvmlClient, NvmlEvent, NvmlEventKind
+from agent.nvml.sleep import Sleepers
 from telemetry.event import Event, Severity
 from telemetry.inventory import Inventory, Workload
 from telemetry.window import Sample

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.collectors.gpu import gpu_key
 from agent.machine import MachineSource
-from agent.nvml_types import GpuReading
+from agent.nvml.types import GpuReading
 from telemetry.clock import Clock
 from telemetry.metrics import FAMILIES, GPU
 from telemetry.window import Key, Sample

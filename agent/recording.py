@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.hostfs import HostFs, KeptFile
+from agent.host.hostfs import HostFs, KeptFile
 from telemetry.workload import redact
 
 RECORD_VARIABLE, REPLAY_VARIABLE = "TALLA_NVML_RECORD", "TALLA_NVML_REPLAY"

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from agent.config import Settings
-from agent.hostfs import HostFs
+from agent.config.settings import Settings
+from agent.host.hostfs import HostFs
 from agent.machine import MachineSource
-from agent.nvml import NvmlClient
+from agent.nvml.client import NvmlClient
 from agent.once import document, take
 from agent.recording import REPLAY_VARIABLE
 from telemetry.clock import ManualClock

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.hostfs import HostFs
+from agent.host.hostfs import HostFs
 from telemetry.store_lock import lock_path
 
 RELEASE, RESUME = signal.SIGRTMIN, signal.SIGRTMIN + 1
@@ -47,7 +47,7 @@ def nvml_children(hostfs: HostFs, parent: int) -> list[int]:
     """The daemon's processes that hold NVML, and with it the device files."""
     found = []
     for name in hostfs.names("/proc"):
-        if name.isdigit() and b"agent.nvml_child" in _command(hostfs, int(name)).split(b"\0"):
+        if name.isdigit() and b"agent.nvml.child" in _command(hostfs, int(name)).split(b"\0"):
             status = hostfs.maybe(f"/proc/{name}/status") or ""
             if f"\nPPid:\t{parent}\n" in status:
                 found.append(int(name))

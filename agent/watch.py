@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from agent.alerts import Seen
-from agent.exemptions import Job
-from agent.nvml_rates import pcie_ceiling
+from agent.alerts.alerts import Seen
+from agent.alerts.exemptions import Job
+from agent.nvml.rates import pcie_ceiling
 from telemetry.idle_power import learn_idle_power
 from telemetry.inventory import GpuInfo, Inventory
 from telemetry.states import FIELDS, HOST_FIELDS, Classifier, Jobs, State, Surroundings, WindowState

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from agent.hostfs import HostFs
+from agent.host.hostfs import HostFs
 from telemetry.window import Sample
 
 if TYPE_CHECKING:
-    from agent.nvml import NvmlClient
+    from agent.nvml.client import NvmlClient
 
 HOST_KEY = ("host",)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from agent.block import kind, whole_devices
 from agent.collectors.collector import Counters, Sources
-from agent.hostfs import HostFs, KeptFile
+from agent.host.block import kind, whole_devices
+from agent.host.hostfs import HostFs, KeptFile
 from telemetry.window import Key, Sample
 
 _SECTOR_BYTES = 512

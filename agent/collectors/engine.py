@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from agent.background import Background
 from agent.collectors.collector import Sources
-from agent.engines import COUNTERS, Engines
-from agent.hostfs import decode
-from agent.listeners import Foreign, listening
-from agent.processes import parse_stat
-from agent.scrape import Scrape, Scraper, Target
+from agent.engines.engines import COUNTERS, Engines
+from agent.engines.listeners import Foreign, listening
+from agent.engines.scrape import Scrape, Scraper, Target
+from agent.host.hostfs import decode
+from agent.host.processes import parse_stat
 from telemetry.window import Key, Sample
 from telemetry.workload import Kind, Signatures
 

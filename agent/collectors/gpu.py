@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.collectors.collector import Sources
-from agent.nvml_types import GpuReading
+from agent.nvml.types import GpuReading
 from telemetry.window import Key, Sample
 
 NO_CLIENT = "GPUs are switched off in the configuration"

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 from agent.collectors.collector import Sources
+from agent.host.owners import Owners
+from agent.host.processes import Activity, Life, Sight, Tree
 from agent.identity import Identities
-from agent.owners import Owners
-from agent.processes import Activity, Life, Sight, Tree
 from telemetry.window import Key, Sample
 
 SLOTS = 16

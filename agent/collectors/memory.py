@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from agent.collectors.collector import HOST_KEY, Counters, Sources
-from agent.hostfs import number_after
+from agent.host.hostfs import number_after
 from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
 from telemetry.window import Sample
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from agent.background import Background
-from agent.block import carriers
 from agent.collectors.collector import Counters, Sources
-from agent.hostfs import HostFs
-from agent.mounts import MOUNTINFO, MountPoint, read_mounts, relevant
-from agent.netmounts import parse_cifs_stats, parse_mountstats
+from agent.host.block import carriers
+from agent.host.hostfs import HostFs
+from agent.host.mounts import MOUNTINFO, MountPoint, read_mounts, relevant
+from agent.host.netmounts import parse_cifs_stats, parse_mountstats
 from telemetry.window import Key, Sample
 
 _LOOK_AGAIN = 30.0
@@ -35,7 +35,7 @@ class _Mount:
 
 
 class MountCollector:
-    """The mounts that `agent.mounts.relevant` chooses.
+    """The mounts that `agent.host.mounts.relevant` chooses.
 
     Size and use come from statvfs(2) once a minute, in a thread of its own: a dead server blocks
     it for good. Transfers of NFS come from /proc/self/mountstats, of SMB from /proc/fs/cifs/Stats;

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from agent.collectors.collector import Counters, Sources
-from agent.hostfs import HostFs
-from agent.nics import Port, ports
+from agent.host.hostfs import HostFs
+from agent.host.nics import Port, ports
 from telemetry.window import Key, Sample
 
 _LOOK_AGAIN = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from agent.collectors.collector import HOST_KEY, Counters, Sources
-from agent.hostfs import KeptFile, number_after
+from agent.host.hostfs import KeptFile, number_after
 from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
 from telemetry.window import Sample
 

@@ -19,11 +19,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Prints the default, or says whether a file is right."""
     if args.check is None:
-        from agent.config_text import default_toml
+        from agent.config.text import default_toml
 
         print(default_toml(), end="")
         return 0
-    from agent.config_load import load
+    from agent.config.load import load
 
     load(args.check)
     print(f"{args.check}: right")

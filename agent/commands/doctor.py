@@ -22,8 +22,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Prints a line for each check."""
-    from agent.checkup import Mark, checkup
     from agent.commands.machine import opened
+    from agent.doctor.checkup import Mark, checkup
 
     with opened(args.config) as machine:
         checks = checkup(machine.settings, machine.source, args.config)
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         }
         print(json.dumps(document, indent=2))
     else:
-        from agent.checkup_page import page
+        from agent.doctor.page import page
 
         print(page(machine.host, checks))
     return 0 if possible else 1

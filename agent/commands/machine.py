@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agent import logs
-from agent.config import Settings
-from agent.config_load import load
+from agent.config.load import load
+from agent.config.settings import Settings
 from agent.inventory import host_name
 from agent.machine import MachineSource
 

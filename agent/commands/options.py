@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from agent.config import DEFAULT_PATH
+from agent.config.settings import DEFAULT_PATH
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

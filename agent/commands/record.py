@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from agent import logs
-    from agent.config_load import load
+    from agent.config.load import load
     from agent.errors import UserError
-    from agent.hostfs import HostFs
+    from agent.host.hostfs import HostFs
     from agent.inventory import host_name
     from agent.machine import MachineSource
-    from agent.nvml import NvmlClient
+    from agent.nvml.client import NvmlClient
     from agent.once import take
     from agent.recording import RECORD_VARIABLE, RecordingHostFs, Scrubber, write_sizes
     from agent.replay import told_again

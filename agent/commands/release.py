@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent.commands.options import add_config
 
 if TYPE_CHECKING:
-    from agent.hostfs import HostFs
+    from agent.host.hostfs import HostFs
 
 _PATIENCE = 10.0
 _LOOK_EVERY = 0.1
@@ -36,9 +36,9 @@ def run(args: argparse.Namespace) -> int:
     import os
     from pathlib import Path
 
-    from agent.config_load import load
+    from agent.config.load import load
     from agent.errors import UserError
-    from agent.hostfs import HostFs
+    from agent.host.hostfs import HostFs
     from agent.running import RELEASE, RESUME, daemon_of, holders
 
     store = Path(args.store or load(args.config).store.path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent.commands.options import add_config
 
 if TYPE_CHECKING:
-    from agent.rulebook import Rule, Rulebook
+    from agent.alerts.rulebook import Rule, Rulebook
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -31,8 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Lists the rules or runs their series; 1 where a series fails."""
-    from agent.config_load import load
-    from agent.rulebook import Rulebook
+    from agent.alerts.rulebook import Rulebook
+    from agent.config.load import load
 
     book = Rulebook.load(args.rules or load(args.config).alerts.rules)
     if args.test:
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 def condition(rule: Rule) -> str:
     """When a rule raises and clears, in words."""
-    from agent.alert_text import duration_text
+    from agent.alerts.text import duration_text
 
     if rule.state is not None:
         what = f"state {rule.state.value}"
@@ -78,7 +78,7 @@ def condition(rule: Rule) -> str:
 
 
 def _test(book: Rulebook, *, as_json: bool) -> int:
-    from agent.rule_test import run_series
+    from agent.alerts.rule_test import run_series
 
     outcomes = list(run_series(book))
     untested = [rule.name for rule in book.rules if not rule.series]

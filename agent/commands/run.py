@@ -29,8 +29,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Checks the configuration, then becomes the daemon."""
-    from agent.config import StoreSettings
-    from agent.config_load import load
+    from agent.config.load import load
+    from agent.config.settings import StoreSettings
     from agent.errors import UserError
     from agent.launch import Launch, become_daemon
     from agent.version import version

@@ -12,14 +12,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from agent.alarm import Alarm
-from agent.config import Settings
+from agent.alerts.alarm import Alarm
+from agent.alerts.rulebook import Rulebook
+from agent.config.settings import Settings
 from agent.daemon import Daemon
 from agent.keeper import Keeper
 from agent.machine import MachineSource
 from agent.notify import Notifier
-from agent.nvml import NvmlClient
-from agent.rulebook import Rulebook
+from agent.nvml.client import NvmlClient
 from telemetry.clock import ManualClock
 from telemetry.store import Store
 from tests.agent.staged_agent import children

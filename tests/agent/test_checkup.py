@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from agent.checkup import Check, Mark, checkup
-from agent.checkup_page import page
-from agent.config import GpuSettings, InfluxSettings, Settings, StoreSettings
-from agent.hostfs import HostFs
+from agent.config.settings import GpuSettings, InfluxSettings, Settings, StoreSettings
+from agent.doctor.checkup import Check, Mark, checkup
+from agent.doctor.page import page
+from agent.host.hostfs import HostFs
 from agent.machine import MachineSource
 from telemetry.clock import ManualClock
 from tests.servers.influxdb import V2Front

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.check import Mark
-from agent.checkup import checkup
-from agent.checkup_influx import check_influx, kept_seconds
-from agent.config import GpuSettings, InfluxSettings, Settings, StoreSettings
+from agent.config.settings import GpuSettings, InfluxSettings, Settings, StoreSettings
+from agent.doctor.check import Mark
+from agent.doctor.checkup import checkup
+from agent.doctor.influx import check_influx, kept_seconds
 from agent.machine import MachineSource
 from telemetry.clock import ManualClock
 from telemetry.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent import cli
-from agent.config_text import default_toml
+from agent.config.text import default_toml
 from telemetry.metrics import FAMILIES
 from telemetry.store import Store, StoreReader
 from tests.agent.command import AGENT, talla_agent
@@ -62,7 +62,7 @@ def test_an_unexpected_failure_is_one_line_unless_asked_for_more(
     def fail() -> str:
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("agent.config_text.default_toml", fail)
+    monkeypatch.setattr("agent.config.text.default_toml", fail)
     assert cli.main(["config"]) == 1
     said = capsys.readouterr()
     assert said.out == ""

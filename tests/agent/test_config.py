@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import ServerSettings, Settings, WorkloadSettings, from_json, to_json
-from agent.config_load import load, parse, read
-from agent.config_text import default_toml
+from agent.config.load import load, parse, read
+from agent.config.settings import ServerSettings, Settings, WorkloadSettings, from_json, to_json
+from agent.config.text import default_toml
 from agent.errors import ConfigError
 
 

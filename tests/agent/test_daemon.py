@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Settings, StoreSettings
+from agent.config.settings import Settings, StoreSettings
 from agent.daemon import Daemon
 from agent.keeper import Keeper
 from agent.notify import Notifier

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.keeper import Keeper, Retention
-from agent.position import Position, read_position
+from agent.shipping.position import Position, read_position
 from telemetry.store import Store, StoreReader
 from telemetry.window import Key, Row, Window
 

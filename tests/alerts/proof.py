@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.alert_text import duration_text
+from agent.alerts.text import duration_text
 from tests.alerts.cases import healthy
 from tests.alerts.fleet import HEALTHY, false_alarms, summary
 from tests.alerts.staged import BOOK, judged, windows_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.alarm import Alarm
-from agent.rulebook import Rulebook
+from agent.alerts.alarm import Alarm
+from agent.alerts.rulebook import Rulebook
 from telemetry.aggregate import Aggregator
 from telemetry.event import Event, Severity
 from telemetry.inventory import Cpu, GpuInfo, Inventory, Pcie

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.alarm import MEMORY, Alarm
-from agent.config import Settings
+from agent.alerts.alarm import MEMORY, Alarm
+from agent.alerts.rulebook import Rulebook
+from agent.config.settings import Settings
 from agent.daemon import Daemon
 from agent.keeper import Keeper
 from agent.notify import Notifier
-from agent.rulebook import Rulebook
 from telemetry.clock import ManualClock
 from telemetry.event import Event
 from telemetry.store import Store, StoreReader

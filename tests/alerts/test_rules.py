@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.alerts import Alerts, Seen
+from agent.alerts.alerts import Alerts, Seen
+from agent.alerts.exemptions import Job
+from agent.alerts.rule_test import Outcome, run_series, transitions
+from agent.alerts.rulebook import Rule, Rulebook
 from agent.cli import main
 from agent.errors import ConfigError
-from agent.exemptions import Job
-from agent.rule_test import Outcome, run_series, transitions
-from agent.rulebook import Rule, Rulebook
 from telemetry.state import Note, State, WindowState
 from telemetry.window import Key
 
@@ -315,6 +315,6 @@ def test_a_folder_that_may_not_be_read_is_told_and_one_that_is_absent_is_none(
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr("agent.rulebook.os.listdir", refuse)
+    monkeypatch.setattr("agent.alerts.rulebook.os.listdir", refuse)
     with pytest.raises(ConfigError, match=r"rules\.d: cannot be read \(Permission denied\)"):
         Rulebook.load(tmp_path / "rules.d")

@@ -11,8 +11,8 @@ import pytest
 from agent.collectors import Sources
 from agent.collectors.gpu import NO_CLIENT, GpuCollector
 from agent.collectors.gpu_process import GpuProcessCollector
-from agent.hostfs import HostFs
-from agent.nvml import NvmlClient
+from agent.host.hostfs import HostFs
+from agent.nvml.client import NvmlClient
 from telemetry.metrics import GPU
 from telemetry.window import Sample
 from tests.collectors.tree import plant

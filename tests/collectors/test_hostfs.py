@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.collectors.collector import Counters
-from agent.hostfs import HostFs, number_after, unescape
+from agent.host.hostfs import HostFs, number_after, unescape
 
 
 def test_bytes_that_are_no_utf8_are_shown(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agent.collectors import COLLECTORS, Sources
 from agent.collectors.disk import DiskCollector
 from agent.collectors.mount import MountCollector
-from agent.hostfs import HostFs
+from agent.host.hostfs import HostFs
 from agent.inventory import take_inventory
 from telemetry.metrics import family
 from telemetry.window import Sample

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.hostfs import HostFs
+from agent.host.hostfs import HostFs
+from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights, loop_devices
+from agent.host.owners import Owners
+from agent.host.processes import parse_stat
 from agent.identity import Identities
-from agent.model_files import WEIGHTS, YAML, Weights, held_weights, loop_devices
-from agent.owners import Owners
-from agent.processes import parse_stat
 from telemetry.workload import Kind
 from tests.collectors.tree import plant
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from agent.background import BLOCKED, Background
 from agent.collectors.collector import Sources
 from agent.collectors.mount import MountCollector
-from agent.hostfs import HostFs
-from agent.mounts import holding, parse_mountinfo, relevant
-from agent.netmounts import parse_cifs_stats, parse_mountstats
+from agent.host.hostfs import HostFs
+from agent.host.mounts import holding, parse_mountinfo, relevant
+from agent.host.netmounts import parse_cifs_stats, parse_mountstats
 from telemetry.window import Sample
 from tests.collectors.tree import plant
 

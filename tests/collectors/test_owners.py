@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.hostfs import HostFs
-from agent.owners import Owner, Owners, owner_of_cgroup
+from agent.host.hostfs import HostFs
+from agent.host.owners import Owner, Owners, owner_of_cgroup
 from tests.collectors.tree import plant
 
 ID = "3f4a" * 16

@@ -14,9 +14,9 @@ import pytest
 
 from agent.collectors.collector import Sources
 from agent.collectors.gpu_process import SLOTS, GpuProcessCollector
-from agent.hostfs import HostFs
-from agent.nvml_types import GpuProcess
-from agent.processes import parse_stat
+from agent.host.hostfs import HostFs
+from agent.host.processes import parse_stat
+from agent.nvml.types import GpuProcess
 from telemetry.metrics import GPU, GPU_PROCESS
 from telemetry.window import Sample
 from tests.collectors.tree import plant

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.hostfs import HostFs
+from agent.host.hostfs import HostFs
 from telemetry.window import Sample
 
 MACHINES = Path(__file__).parent / "machines"

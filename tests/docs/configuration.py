@@ -1,7 +1,7 @@
 """Prints docs/configuration.md: both commented default files, as the commands print them."""
 
 from advisor.config import default_text
-from agent.config_text import default_toml
+from agent.config.text import default_toml
 
 HEAD = """\
 # Configuration

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from agent import loopback
 from agent.collectors.collector import Sources
 from agent.collectors.engine import EngineCollector
-from agent.hostfs import HostFs
-from agent.loopback import FetchFailed, fetch
+from agent.engines import loopback
+from agent.engines.loopback import FetchFailed, fetch
+from agent.host.hostfs import HostFs
 from telemetry.metrics import ENGINE
 from telemetry.window import Sample
 

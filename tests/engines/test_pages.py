@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.engines import Engines
-from agent.loopback import FetchFailed, Page
-from agent.scrape import Scraper, Target
+from agent.engines.engines import Engines
+from agent.engines.loopback import FetchFailed, Page
+from agent.engines.scrape import Scraper, Target
 
 PAGES = Path(__file__).parent / "pages"
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"

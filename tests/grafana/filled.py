@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.__main__ import _shipper
-from agent.config import Settings
+from agent.config.settings import Settings
 from agent.daemon import Daemon
 from agent.keeper import Keeper
 from agent.notify import Notifier
-from agent.shipper import Shipper
+from agent.shipping.shipper import Shipper
 from agent.simulated import SimulatedSource, read_scenario
 from agent.state_texts import StateTexts
 from telemetry.clock import ManualClock

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import urllib3
 
-from agent.line_protocol import inventory_line, window_lines
+from agent.shipping.line_protocol import inventory_line, window_lines
 from telemetry.simulation import history, load_scenario
 from tests.servers.influxdb import InfluxDB
 

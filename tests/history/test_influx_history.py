@@ -19,10 +19,10 @@ from advisor.period import period
 from advisor.rulebook import Rulebook
 from advisor.service_config import InfluxReading
 from advisor.state import State
-from agent.config import InfluxSettings
-from agent.influx import Influx
-from agent.quarantine import Quarantine
-from agent.shipper import Shipper, Waits
+from agent.config.settings import InfluxSettings
+from agent.shipping.influx import Influx
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Shipper, Waits
 from agent.state_texts import StateTexts
 from telemetry.clock import ManualClock
 from telemetry.event import Event, Severity

@@ -9,9 +9,9 @@ import pytest
 
 from advisor import cli
 from advisor.history import LocalHistory
-from agent.config import InfluxSettings
-from agent.delivery import Accepted
-from agent.influx import Influx
+from agent.config.settings import InfluxSettings
+from agent.shipping.delivery import Accepted
+from agent.shipping.influx import Influx
 from telemetry.window import Frame
 from tests.servers.influxdb import InfluxDB
 from tests.servers.victoriametrics import VictoriaMetrics

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from agent.checkup import checkup
 from agent.collectors.mount import MountCollector
-from agent.config import Settings
-from agent.hostfs import HostFs
+from agent.config.settings import Settings
+from agent.doctor.checkup import checkup
+from agent.host.hostfs import HostFs
 from agent.machine import MachineSource
-from agent.nvml import NvmlClient
+from agent.nvml.client import NvmlClient
 from agent.once import document, take
 from telemetry.clock import ManualClock
 from tests.collectors.tree import plant

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.nvml import GpuReading, NvmlClient, NvmlTick
+from agent.nvml.client import GpuReading, NvmlClient, NvmlTick
 from telemetry.clock import ManualClock
 from tests.fakenvml.staged import Scenario
 

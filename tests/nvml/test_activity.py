@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.nvml_gpm import ACTIVITY
+from agent.nvml.gpm import ACTIVITY
 from tests.nvml.conftest import Bench, by_index
 
 Stage = Callable[..., Bench]

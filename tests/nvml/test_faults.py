@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.nvml import NvmlClient, NvmlEventKind, NvmlTick
-from agent.nvml_process import NvmlProcess
+from agent.nvml.client import NvmlClient, NvmlEventKind, NvmlTick
+from agent.nvml.process import NvmlProcess
 from tests.fakenvml.staged import Scenario
 from tests.nvml.conftest import Bench, by_index
 
@@ -89,7 +89,7 @@ def test_a_slow_driver_is_waited_for_and_not_killed(stage: Stage) -> None:
 def test_a_stuck_gpu_is_taken_back_once_it_answers(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.nvml_absent.FIRST_PROBE", 0.2)
+    monkeypatch.setattr("agent.nvml.absent.FIRST_PROBE", 0.2)
     bench = stage(EIGHT + "gpu3.nvmlDeviceGetUtilizationRates=HANG@3-20\n", deadline=0.5)
     bench.tick()
     bench.tick()
@@ -192,7 +192,7 @@ def test_a_lost_gpu_keeps_its_row_and_is_reopened_by_its_uuid(stage: Stage) -> N
 def test_a_gpu_that_vanishes_from_the_list_keeps_its_row_and_returns(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.nvml_absent.FIRST_PROBE", 0.2)
+    monkeypatch.setattr("agent.nvml.absent.FIRST_PROBE", 0.2)
     bench = stage("gpus=3\ngpu1.gone=2-30\n")
     bench.tick()
     gone = bench.until(lambda tick: any("no longer lists" in str(g.error) for g in tick.gpus))
@@ -259,7 +259,7 @@ def test_close_does_not_wait_for_a_call_that_never_returns(stage: Stage) -> None
 
 PARENT = """
 import os, sys, time
-from agent.nvml import NvmlClient
+from agent.nvml.client import NvmlClient
 client = NvmlClient(deadline=60)
 client.tick()
 client.begin_tick()
@@ -346,7 +346,7 @@ def test_a_process_that_cannot_be_started_is_said_and_tried_again(
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr("agent.nvml.NvmlProcess", refuse)
+        patch.setattr("agent.nvml.client.NvmlProcess", refuse)
         assert "Too many open files" in str(bench.tick().missing)
     bench.until(lambda tick: healthy(tick) == [0])
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from agent.nvml import NvmlEventKind
-from agent.xids import Xids
+from agent.nvml.client import NvmlEventKind
+from agent.nvml.xids import Xids
 from tests.nvml.conftest import Bench, by_index
 
 Stage = Callable[..., Bench]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.nvml_rates import ByteRate, NarrowCounter, TimeShare, pcie_ceiling
+from agent.nvml.rates import ByteRate, NarrowCounter, TimeShare, pcie_ceiling
 
 GIGABYTE = 1e9
 

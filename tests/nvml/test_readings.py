@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.nvml import GpuProcess
+from agent.nvml.client import GpuProcess
 from telemetry.metrics import GPU
 from tests.nvml.conftest import Bench, by_index
 

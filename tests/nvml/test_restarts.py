@@ -7,9 +7,9 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from agent.nvml import NvmlEventKind, NvmlTick
-from agent.nvml_process import ChildFailed
-from agent.nvml_restarts import FREE_KILLS, FREE_RESTARTS, Restarts
+from agent.nvml.client import NvmlEventKind, NvmlTick
+from agent.nvml.process import ChildFailed
+from agent.nvml.restarts import FREE_KILLS, FREE_RESTARTS, Restarts
 from tests.nvml.conftest import Bench
 
 Stage = Callable[..., Bench]
@@ -76,7 +76,7 @@ def test_children_that_die_young_are_replaced_with_growing_patience(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("agent.nvml_restarts.time.monotonic", lambda: now)
+    monkeypatch.setattr("agent.nvml.restarts.time.monotonic", lambda: now)
     restarts = Restarts()
 
     def wait(*, from_outside: bool = False, ticks: int = 1) -> float:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.hostfs import HostFs
-from agent.nvml import NvmlTick
-from agent.nvml_sleep import ALL_ASLEEP, ASLEEP, Sleepers
+from agent.host.hostfs import HostFs
+from agent.nvml.client import NvmlTick
+from agent.nvml.sleep import ALL_ASLEEP, ASLEEP, Sleepers
 from tests.nvml.conftest import Bench, by_index
 
 Stage = Callable[..., Bench]

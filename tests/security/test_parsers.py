@@ -24,11 +24,11 @@ from advisor.errors import AdvisorError
 from advisor.influxql import InfluxQL, NoAnswer
 from advisor.inventories import read_file
 from advisor.service_config import InfluxReading
-from agent.config_load import parse
-from agent.config_text import default_toml
+from agent.alerts.rulebook import Rulebook
+from agent.config.load import parse
+from agent.config.text import default_toml
 from agent.errors import ConfigError
-from agent.owners import Owner, owner_of_cgroup
-from agent.rulebook import Rulebook
+from agent.host.owners import Owner, owner_of_cgroup
 from telemetry.simulation import load_scenario
 from telemetry.simulation.reader import ScenarioError
 from telemetry.simulation.scenario import read_scenario
@@ -201,7 +201,7 @@ def test_the_advisors_configuration(document: dict[str, Any]) -> None:
 
 
 def rules() -> dict[str, Any]:
-    found = tomllib.loads((RESOURCES / "agent/rules/host.toml").read_text("utf-8"))
+    found = tomllib.loads((RESOURCES / "agent/alerts/rules/host.toml").read_text("utf-8"))
     return {"rule": found["rule"][:2]}
 
 

@@ -12,11 +12,11 @@ from advisor.intake import Intake
 from advisor.outbox import InfluxOutbox, LocalOutbox, Outbox
 from advisor.service_config import InfluxReading
 from advisor.state import State
-from agent.config import InfluxSettings
-from agent.influx import Influx
-from agent.position import CURSORS, read_position
-from agent.quarantine import Quarantine
-from agent.shipper import Shipper, Waits
+from agent.config.settings import InfluxSettings
+from agent.shipping.influx import Influx
+from agent.shipping.position import CURSORS, read_position
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Shipper, Waits
 from telemetry.clock import ManualClock, SystemClock
 from telemetry.event import Event, Severity
 from telemetry.store import Store

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.line_protocol import TIER_TAGS, WINDOW_SECONDS
+from agent.shipping.line_protocol import TIER_TAGS, WINDOW_SECONDS
 from telemetry.metrics import FAMILIES, Family
 from telemetry.store import StoreReader
 from tests.servers.influxdb import InfluxDB

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import urllib3
 
-from agent.config import InfluxSettings
-from agent.influx import Influx
-from agent.quarantine import Quarantine
-from agent.shipper import Backlog, Shipper, Waits
+from agent.config.settings import InfluxSettings
+from agent.shipping.influx import Influx
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Backlog, Shipper, Waits
 from agent.state_texts import StateTexts
 from telemetry.clock import SystemClock
 from telemetry.simulation import history, load_scenario

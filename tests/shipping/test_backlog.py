@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import InfluxSettings
-from agent.delivery import Accepted, Rejected, Unauthorised
-from agent.influx import Influx
+from agent.config.settings import InfluxSettings
 from agent.keeper import Keeper, Retention
-from agent.position import Position, read_position
-from agent.quarantine import Quarantine
-from agent.shipper import Backlog, Shipper, Waits
+from agent.shipping.delivery import Accepted, Rejected, Unauthorised
+from agent.shipping.influx import Influx
+from agent.shipping.position import Position, read_position
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Backlog, Shipper, Waits
 from telemetry.clock import ManualClock
 from telemetry.event import Event
 from telemetry.store import Store

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import InfluxSettings
-from agent.delivery import Accepted, Delivery, Rejected, Retry, Split, Unauthorised
-from agent.influx import CREDENTIAL, Influx, read_token
+from agent.config.settings import InfluxSettings
+from agent.shipping.delivery import Accepted, Delivery, Rejected, Retry, Split, Unauthorised
+from agent.shipping.influx import CREDENTIAL, Influx, read_token
 from tests.require import need_program
 from tests.servers.influxdb import InfluxDB, V2Front
 from tests.servers.victoriametrics import VictoriaMetrics

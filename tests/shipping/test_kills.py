@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.line_protocol import window_lines
+from agent.shipping.line_protocol import window_lines
 from telemetry.store import StoreReader
 from telemetry.window import Key, Row, Window
 from tests.servers.influxdb import InfluxDB
@@ -21,11 +21,11 @@ from tests.shipping.points import arrived, stored
 WRITER = """
 import sys, time
 from pathlib import Path
-from agent.config import InfluxSettings
-from agent.influx import Influx
+from agent.config.settings import InfluxSettings
+from agent.shipping.influx import Influx
 from agent.keeper import Keeper
-from agent.quarantine import Quarantine
-from agent.shipper import Shipper, Waits
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Shipper, Waits
 from telemetry.clock import SystemClock
 from telemetry.store import Store
 from tests.shipping.test_kills import window

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import InfluxSettings
-from agent.delivery import Accepted
-from agent.influx import Influx
-from agent.line_protocol import event_line, inventory_line, window_lines
+from agent.config.settings import InfluxSettings
+from agent.shipping.delivery import Accepted
+from agent.shipping.influx import Influx
+from agent.shipping.line_protocol import event_line, inventory_line, window_lines
 from telemetry.event import Event
 from telemetry.window import Key, Row, Window
 from tests.servers.influxdb import InfluxDB, V2Front

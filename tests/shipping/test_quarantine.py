@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.quarantine import Quarantine
+from agent.shipping.quarantine import Quarantine
 
 NOW = 1_700_000_000.0
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agent.collectors.collector import Sources
 from agent.collectors.gpu_process import SLOTS, GpuProcessCollector
-from agent.nvml_types import GpuProcess
+from agent.nvml.types import GpuProcess
 from telemetry.metrics import FAMILIES, family
 from telemetry.window import Sample
 from tests.collectors.test_processes import MACHINE, process

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import InfluxSettings
-from agent.delivery import Accepted, Delivery
-from agent.influx import Influx
-from agent.position import Position
-from agent.quarantine import Quarantine
-from agent.shipper import Shipper, Waits
+from agent.config.settings import InfluxSettings
+from agent.shipping.delivery import Accepted, Delivery
+from agent.shipping.influx import Influx
+from agent.shipping.position import Position
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Shipper, Waits
 from agent.state_texts import StateTexts
 from telemetry.clock import ManualClock
 from telemetry.event import Event, Severity

@@ -17,11 +17,11 @@ import pytest
 from advisor.history import LocalHistory
 from advisor.influx_history import InfluxHistory
 from advisor.service_config import InfluxReading
-from agent.config import InfluxSettings
-from agent.delivery import Accepted, Rejected, Unauthorised
-from agent.influx import Influx
-from agent.quarantine import Quarantine
-from agent.shipper import Shipper, Waits
+from agent.config.settings import InfluxSettings
+from agent.shipping.delivery import Accepted, Rejected, Unauthorised
+from agent.shipping.influx import Influx
+from agent.shipping.quarantine import Quarantine
+from agent.shipping.shipper import Shipper, Waits
 from agent.state_texts import StateTexts
 from telemetry.clock import ManualClock
 from telemetry.metrics import FAMILIES

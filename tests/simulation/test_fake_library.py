@@ -9,8 +9,8 @@ import pytest
 from agent.collectors.collector import Sources
 from agent.collectors.gpu import GpuCollector
 from agent.collectors.gpu_process import GpuProcessCollector
-from agent.hostfs import HostFs
-from agent.nvml import NvmlClient
+from agent.host.hostfs import HostFs
+from agent.nvml.client import NvmlClient
 from telemetry.aggregate import Aggregator
 from telemetry.signals import Signals
 from telemetry.simulation import Scenario, fake_library, history, read_scenario, samples

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect
 from advisor.service_config import InfluxReading
 from advisor.state import Snooze
 from advisor.web.fleet import FleetSource
-from agent.line_protocol import event_line, window_lines
+from agent.shipping.line_protocol import event_line, window_lines
 from agent.state_texts import StateTexts
 from telemetry.aggregate import Aggregator
 from telemetry.event import Event, Severity

@@ -1,0 +1,1 @@
+"""Alert rules: the rulebook, the alarms it raises, their words."""

@@ -1,0 +1,1 @@
+"""The configuration: settings, reading, the commented default file."""

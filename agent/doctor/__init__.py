@@ -1,0 +1,1 @@
+"""The check-up: a line each, what is there, what is missing, what to do."""

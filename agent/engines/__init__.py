@@ -1,0 +1,1 @@
+"""Inference engines' own metrics, found on loopback and read within bounds."""

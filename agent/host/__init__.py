@@ -1,0 +1,1 @@
+"""What /proc and /sys say."""

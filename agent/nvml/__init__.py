@@ -1,0 +1,1 @@
+"""NVIDIA's library: a child process that may hang or crash, and its client."""

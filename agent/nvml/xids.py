@@ -1,0 +1,58 @@
+"""What an XID means and points to (`xids.toml`)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class Xid:
+    """One XID. `points_to` is hardware, program or nothing; `look` is what to look at first."""
+
+    code: int
+    points_to: str
+    meaning: str
+    look: str
+
+    @property
+    def text(self) -> str:
+        """For people: `XID 79: the GPU has fallen off the PCIe bus`."""
+        return f"XID {self.code}: {self.meaning}"
+
+
+class Xids:
+    """The catalogue. A code that it lacks is told as such, and as the hardware's."""
+
+    def __init__(self, known: Mapping[int, Xid]) -> None:
+        self._known = known
+
+    @classmethod
+    def load(cls) -> Xids:
+        """The catalogue that Talla ships."""
+        text = resources.files("agent.nvml").joinpath("xids.toml").read_text("utf-8")
+        return cls({e["code"]: Xid(**e) for e in tomllib.loads(text)["xid"]})
+
+    def __getitem__(self, code: int) -> Xid:
+        found = self._known.get(code)
+        if found is not None:
+            return found
+        meaning = "not in Talla's list, see https://docs.nvidia.com/deploy/xid-errors/"
+        return Xid(code, "hardware", meaning, "the kernel's log (dmesg), then NVIDIA's list")
+
+    def counts(self, codes: Iterable[int]) -> dict[str, float]:
+        """The metrics of one second."""
+        counts = {"hardware": 0.0, "program": 0.0}
+        for code in codes:
+            points_to = self[code].points_to
+            if points_to in counts:
+                counts[points_to] += 1.0
+        return {
+            "xid_hardware_errors": counts["hardware"],
+            "xid_application_errors": counts["program"],
+        }
+
+
+__all__ = ["Xid", "Xids"]

@@ -1,0 +1,1 @@
+"""The way to InfluxDB: a durable cursor, batches, and what the server answered."""
