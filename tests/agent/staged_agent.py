@@ -30,13 +30,19 @@ class Server:
     """A GPU server: the fake library, a configuration, a store, and the agent on it."""
 
     def __init__(
-        self, fakenvml: Path, folder: Path, more: str = "", scenario: str = SCENARIO
+        self,
+        fakenvml: Path,
+        folder: Path,
+        more: str = "",
+        scenario: str = SCENARIO,
+        *,
+        stepped: bool = False,
     ) -> None:
-        """`more` is added to the configuration."""
+        """`more` is added to the configuration; `stepped` as of the scenario."""
         self.folder = folder
         self.store = folder / "agent.db"
         self.log = folder / "agent.log"
-        self.staged = Scenario(fakenvml, folder, scenario.format(pid=os.getpid()))
+        self.staged = Scenario(fakenvml, folder, scenario.format(pid=os.getpid()), stepped=stepped)
         self.config = folder / "agent.toml"
         self.config.write_text(f"[agent]\nhost = 'gpu01'\n[store]\npath = '{self.store}'\n{more}")
         self.running: list[subprocess.Popen[bytes]] = []

@@ -37,6 +37,7 @@ export class Chart {
     const empty = !columns.some(column => column.some(value => value != null));
     this.place.classList.toggle("empty", empty);
     this.place.dataset.empty = say("chart_none");
+    this.place.dataset.newest = time.at(-1) ?? "";
     this.place.setAttribute("aria-label", this.words(names, columns));
   }
   words(names, columns) {

@@ -109,17 +109,19 @@ export class Server {
   // Puts the newest window behind the course, and drops what has left the view.
   extend() {
     const course = this.course, host = this.live.hosts.get(this.host);
-    if (!course || !host || this.until != null) return;
+    if (!host) return;
+    if (!course) this.refresh(); // the last answer was an error
+    if (!course || this.until != null) return;
     if (course.step > 10) {
-      if (this.live.now() - this.loaded > 60) this.load();
+      if (this.live.now() - this.loaded > 60) this.refresh();
       return;
     }
     const start = host.time - (host.window_seconds ?? 10);
     const last = course.time.at(-1) ?? 0;
     if (start <= last) return;
     const known = new Set(course.gpus.map(gpu => gpu.uuid));
-    if ((host.gpus ?? []).some(gpu => gpu.readings && !known.has(gpu.uuid)) || start - last > 60) {
-      this.load(); // a GPU that is new here, or a hole: the server knows better
+    if ((host.gpus ?? []).some(gpu => gpu.readings && !known.has(gpu.uuid)) || start - last > course.step * 1.5) {
+      this.refresh(); // a GPU that is new here, or windows that were not told: the server knows better
       return;
     }
     course.time.push(start);
@@ -149,13 +151,17 @@ export class Server {
       for (const column of Object.values(course.host)) column.splice(0, gone);
     }
   }
+  // The course anew for what is shown, once at a time: however fast windows come, an answer arrives.
+  refresh() {
+    if (!this.asked) this.load();
+  }
   // The course over what is shown, from the server.
   async load() {
     const host = this.host, [since, until] = this.shown;
     const asked = (this.asked = {});
     try {
       const query = new URLSearchParams({ host, since: Math.floor(since), until: Math.ceil(until) });
-      const answer = await fetch(`/api/course?${query}`);
+      const answer = await fetch(`/api/course?${query}`, { signal: AbortSignal.timeout(30_000) });
       if (!answer.ok) throw new Error((await answer.text()).trim() || answer.statusText);
       const course = await answer.json();
       if (asked !== this.asked) return; // another one was asked for meanwhile
@@ -168,6 +174,7 @@ export class Server {
       this.course = null;
       this.wrong = String(error.message ?? error).slice(0, 300);
     }
+    this.asked = null;
     this.dress();
     this.draw();
   }
