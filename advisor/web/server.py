@@ -17,6 +17,7 @@ from advisor.web.app import application
 from advisor.web.findings import Findings
 from advisor.web.fleet import FleetSource
 from advisor.web.local import LocalSource
+from advisor.web.patience import ImpatientProtocol
 from advisor.web.picture import Source
 
 _LOG = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ class PageServer:
             proxy_headers=False,
             limit_concurrency=_MOST_CONNECTIONS,
             h11_max_incomplete_event_size=_MOST_HEAD_BYTES,
-            http="h11",
+            http=ImpatientProtocol,
             ws="none",
             timeout_graceful_shutdown=1,
         )

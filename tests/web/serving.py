@@ -11,6 +11,7 @@ from typing import Any
 import uvicorn
 
 from advisor.web.app import application
+from advisor.web.patience import ImpatientProtocol
 from advisor.web.picture import Source
 from tests.servers.process import free_port
 
@@ -25,6 +26,8 @@ def served(source: Source, **options: Any) -> Iterator[str]:
             host="127.0.0.1",
             port=port,
             log_level="warning",
+            http=ImpatientProtocol,
+            limit_concurrency=200,
             lifespan="off",
             timeout_graceful_shutdown=1,
             server_header=False,
