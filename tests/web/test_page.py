@@ -105,6 +105,7 @@ def test_one_server_is_shown_at_once_with_its_charts(browser: Browser, full: Pat
         page = seen.page
         expect(page.locator(".gpus tbody tr")).to_have_count(8)
         expect(page.locator("#overview")).to_be_hidden()
+        expect(page.locator("#server .sums")).to_contain_text("held idle1", use_inner_text=False)
         row = page.locator(".gpus tbody tr").first
         expect(row).to_contain_text("GPU 0")
         expect(row).to_contain_text("held idle")
@@ -239,6 +240,35 @@ def test_the_age_of_data_is_told_and_a_restarted_agent_is_followed(
         expect(page.locator(".gpus tbody tr")).to_have_count(8)
         store.with_name("aside").rename(store)
         expect(page.locator("#banner")).to_be_hidden()
+
+
+def test_charts_return_by_themselves_after_an_error(browser: Browser, store: Path) -> None:
+    writer = Writer(store)
+    with served(quick(store)) as url, visit(browser, url) as seen:
+        page = seen.page
+        page.wait_for_selector(".bands rect")
+        page.route("**/api/course?*", lambda route: route.fulfill(status=503, body="no store"))
+        page.get_by_role("button", name="1 h", exact=True).click()
+        expect(page.locator(".controls p")).to_contain_text("no store")
+        seen.errors.clear()  # the browser tells of the 503
+        page.unroute("**/api/course?*")
+        writer.advance(seconds=20)
+        expect(page.locator(".controls p")).not_to_contain_text("no store")
+        page.wait_for_selector(".bands rect")
+    writer.close()
+
+
+def test_a_damaged_store_is_told_and_a_sound_one_followed(browser: Browser, store: Path) -> None:
+    with served(quick(store)) as url, visit(browser, url) as seen:
+        page = seen.page
+        expect(page.locator(".gpus tbody tr")).to_have_count(8)
+        sound = store.read_bytes()
+        for damage in (b"no database " * 700, sound[: len(sound) // 2], b""):
+            store.write_bytes(damage)
+            expect(page.locator("#banner")).to_contain_text("store")
+            expect(page.locator(".gpus tbody tr")).to_have_count(8)
+            store.write_bytes(sound)
+            expect(page.locator("#banner")).not_to_contain_text("store.db")
 
 
 def test_a_lost_service_is_told(browser: Browser, full: Path) -> None:

@@ -40,7 +40,7 @@ export class GpuRow {
       this.key.replaceChildren(key(gpu.state));
       this.shown = gpu.state;
     }
-    text(this.state, silent && !gpu.error ? say("lost") : stateText(gpu.state));
+    text(this.state, silent ? say("lost") : stateText(gpu.state));
     this.state.title = [meaning(gpu.state), ...(gpu.evidence ?? [])].join("\n");
     const notes = { standby: say("standby"), loading: say("loading_model") };
     text(this.since, [gpu.state_since != null ? say("since", { time: span(now - gpu.state_since) })

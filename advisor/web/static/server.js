@@ -1,6 +1,6 @@
 // One server: its GPUs now, and the course of the last hours.
-import { amount, causeText, moment, say, span, stateText } from "./say.js";
-import { h, keep, svg, text } from "./dom.js";
+import { amount, causeText, moment, say, span, states, stateText } from "./say.js";
+import { h, keep, key, svg, text } from "./dom.js";
 import { Chart, dash } from "./chart.js";
 import { GpuRow, gpuName } from "./gpu.js";
 
@@ -39,6 +39,7 @@ export class Server {
     this.title = h("h2", {}, name);
     this.age = h("span");
     this.facts = h("p", { className: "facts" });
+    this.sums = h("p", { className: "sums" });
     this.rows = h("tbody");
     this.noGpu = h("p", { className: "soft", hidden: true }, say("no_gpu"));
     const head = ["gpu", "state", "activity", "memory", "power", "pcie", "whose"];
@@ -59,7 +60,7 @@ export class Server {
     this.following = h("button", { type: "button", onclick: () => this.follow() }, say("live"));
     this.place.replaceChildren(
       h("div", { className: "card" },
-        h("div", { className: "head" }, this.title, this.age, this.facts), this.table, this.noGpu),
+        h("div", { className: "head" }, this.title, this.age, this.facts), this.sums, this.table, this.noGpu),
       h("div", { className: "card" },
         h("div", { className: "controls" }, this.ranges, h("span", { className: "gap" }),
           tool("earlier", "◀", () => this.pan(-0.5)), tool("later", "▶", () => this.pan(0.5)),
@@ -94,6 +95,12 @@ export class Server {
     keep(this.facts, facts.map((words, i) => ({ words, i })), fact => fact.i,
       () => ({ element: h("span") }), (view, fact) => text(view.element, fact.words));
     const gpus = host.gpus ?? [];
+    const sums = states.map(state => [state, gpus.filter(gpu => gpu.readings && gpu.state === state).length]);
+    keep(this.sums, sums.filter(([, n]) => n), ([state]) => state,
+      ([state]) => {
+        const sum = h("strong");
+        return { sum, element: h("span", {}, key(state), h("span", {}, stateText(state)), sum) };
+      }, (view, [, n]) => text(view.sum, String(n)));
     this.table.hidden = gpus.length === 0;
     this.noGpu.hidden = gpus.length !== 0;
     keep(this.rows, gpus, gpu => gpu.uuid, gpu => new GpuRow(gpu), (row, gpu) => row.update(gpu, this.live.now()));
