@@ -24,12 +24,13 @@ class StateTexts:
     def __call__(self, window: Window) -> Mapping[Key, Mapping[str, str]]:
         host = _frame(window, HOST_KEY, HOST_FIELDS) if HOST_KEY in window.rows else None
         around = Surroundings(host, self._all(window, "disk"), self._all(window, "mount"))
+        kinds = _kinds(window)
         texts: dict[Key, dict[str, str]] = {}
         for key in window.rows:
             if key[0] != "gpu":
                 continue
             judged = self._classifier.classify(
-                _frame(window, key, FIELDS), around, Jobs([_kind(window, key[1])])
+                _frame(window, key, FIELDS), around, Jobs([kinds.get(key[1])])
             )[0]
             texts[key] = {"state": judged.state.value}
             if judged.cause is not None:
@@ -48,15 +49,16 @@ class StateTexts:
 def _frame(window: Window, key: Key, fields: tuple[str, ...]) -> Frame:
     """One subject of the window as a frame of one window."""
     row = window.rows[key]
-    columns: dict[str, list[float | None]] = {name: [row.values.get(name)] for name in fields}
+    values = row.values
+    columns: dict[str, list[float | None]] = {n: [values[n]] for n in fields if n in values}
     return Frame(key, [window.start], [window.seconds], columns, [row.texts])
 
 
-def _kind(window: Window, uuid: str) -> Kind | None:
-    """The kind of work of the GPU's processes, where they agree."""
-    kinds = {
-        row.texts["workload"]
-        for key, row in window.rows.items()
-        if key[:2] == ("gpu_process", uuid) and "workload" in row.texts
-    }
-    return Kind(kinds.pop()) if len(kinds) == 1 else None
+def _kinds(window: Window) -> dict[str, Kind | None]:
+    """The kind of work of each GPU's processes, None where they differ."""
+    kinds: dict[str, Kind | None] = {}
+    for key, row in window.rows.items():
+        if key[0] == "gpu_process" and "workload" in row.texts:
+            kind = Kind(row.texts["workload"])
+            kinds[key[1]] = kind if kinds.get(key[1], kind) == kind else None
+    return kinds

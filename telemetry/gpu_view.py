@@ -130,7 +130,8 @@ class GpuView:
         return next((value for value in reversed(column) if value is not None), None)
 
     def _has(self, name: str) -> bool:
-        return any(value is not None for value in self.frame.columns.get(name, ()))
+        column = self.frame.columns.get(name)
+        return column is not None and column.count(None) < len(column)
 
     def _missing(self) -> tuple[str, ...]:
         missing = [name for name in _HELPFUL if not self._has(name)]

@@ -53,6 +53,14 @@ class Signals:
                 raise ValueError(f"signals.toml: no chain is called {signal.chain!r}")
         return cls(data["gap"]["metric"], data["gap"]["below"], signals)
 
+    def levels(self, measurement: str) -> dict[str, list[tuple[str, float]]]:
+        """Of each chain the metrics of a measurement that are its signals, with their level."""
+        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for signal in self.signals:
+            if signal.measurement == measurement:
+                found[signal.chain].append((signal.metric, signal.at_least))
+        return dict(found)
+
     def mark(self, sample: Sample) -> None:
         """Adds `signal_*` to the host's row and `gap_*` to each GPU's row of the sample.
 

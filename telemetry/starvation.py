@@ -7,17 +7,20 @@ whole host that is always on says nothing about this job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from telemetry.chains import CHAINS
-from telemetry.signals import Signals
 from telemetry.state import Cause
 from telemetry.thresholds import Thresholds
 from telemetry.window import Frame
 
 Column = Sequence[float | None]
 
+Levels = Mapping[str, Sequence[tuple[str, float]]]
+"""Of each chain the metrics of a GPU's row that are its signals, with their level."""
+
+_COLUMNS = tuple((c.name, f"gap_{c.name}_ratio", f"signal_{c.name}_ratio") for c in CHAINS)
 _JOB_CHAINS = frozenset({"job_io", "write", "job_cpu"})
 
 
@@ -49,7 +52,7 @@ class _Chain:
     name: str
     gaps: Column
     totals: Column | None
-    levels: tuple[tuple[Column, float], ...] = ()
+    levels: Sequence[tuple[Column, float]] = ()
 
 
 @dataclass(slots=True)
@@ -71,28 +74,25 @@ class StarvationJudge:
         surroundings: Surroundings,
         processor_share: Column | None,
         thresholds: Thresholds,
-        signals: Signals,
+        levels: Levels,
     ) -> None:
         self._t = thresholds
         self._lines: dict[tuple[str, int, int | None], str] = {}
         host = surroundings.host
         to_host = None if host is None else aligned(gpu, host)
         self._chains: list[_Chain] = []
-        for chain in CHAINS:
-            gaps = gpu.columns.get(f"gap_{chain.name}_ratio")
-            if gaps is None or all(value is None for value in gaps):
+        for name, in_gaps, in_all in _COLUMNS:
+            gaps = gpu.columns.get(in_gaps)
+            if gaps is None or gaps.count(None) == len(gaps):
                 continue
+            column = None if host is None else host.columns.get(in_all)
             totals = None
-            if host is not None and to_host is not None:
-                column = host.columns.get(f"signal_{chain.name}_ratio")
-                if column is not None:
-                    totals = [None if j is None else column[j] for j in to_host]
-            levels = tuple(
-                (gpu.columns[s.metric], s.at_least)
-                for s in signals.signals
-                if s.chain == chain.name and s.measurement == "gpu" and s.metric in gpu.columns
-            )
-            self._chains.append(_Chain(chain.name, gaps, totals, levels))
+            if column is not None and to_host is not None:
+                totals = [None if j is None else column[j] for j in to_host]
+            seen = [
+                (gpu.columns[m], level) for m, level in levels.get(name, ()) if m in gpu.columns
+            ]
+            self._chains.append(_Chain(name, gaps, totals, seen))
         self._processor_share = processor_share
         self._disks = [_Place(f, aligned(gpu, f)) for f in surroundings.disks]
         self._mounts = [_Place(f, aligned(gpu, f), _fstype(f)) for f in surroundings.mounts]
@@ -101,7 +101,7 @@ class StarvationJudge:
     def missing(self) -> tuple[str, ...]:
         """Chains that the windows say nothing about."""
         have = {chain.name for chain in self._chains}
-        return tuple(f"gap_{c.name}_ratio" for c in CHAINS if c.name not in have)
+        return tuple(in_gaps for name, in_gaps, _ in _COLUMNS if name not in have)
 
     def judge(self, i: int, gap: float, *, quiet: bool = False) -> Starvation | None:
         """The cause of the gaps of window `i` (`gap` is their share), None without two witnesses.

@@ -98,7 +98,7 @@ class Classifier:
     ) -> None:
         """Loads what Talla ships where nothing is given."""
         self._thresholds = thresholds or Thresholds.load()
-        self._signals = signals or Signals.load()
+        self._levels = (signals or Signals.load()).levels("gpu")
 
     def classify(
         self,
@@ -116,7 +116,7 @@ class Classifier:
         around = surroundings or Surroundings()
         jobs = jobs or Jobs()
         starvation = StarvationJudge(
-            gpu, around, jobs.processor_share, self._thresholds, self._signals
+            gpu, around, jobs.processor_share, self._thresholds, self._levels
         )
         view = GpuView(gpu, starvation, self._thresholds, idle_power_watts)
         return _walk(view, jobs.kinds or [None] * len(gpu))
