@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from telemetry.composite import add_composites
 from telemetry.metrics import COVERED_SECONDS, FAMILIES, Family, Metric, Statistic
@@ -31,8 +32,11 @@ class _Stat:
         self.count += n
         self.weight += n * seconds
         self.total += sum(values) * seconds
-        self.minimum = min(self.minimum, *values)
-        self.maximum = max(self.maximum, *values)
+        least, most = min(values), max(values)
+        if least < self.minimum:
+            self.minimum = least
+        if most > self.maximum:
+            self.maximum = most
         self.last = values[-1]
         if busy_at is not None:
             self.busy += seconds * sum(1 for v in values if v >= busy_at)
@@ -42,8 +46,10 @@ class _Stat:
         self.count += other.count
         self.weight += other.weight
         self.total += other.total
-        self.minimum = min(self.minimum, other.minimum)
-        self.maximum = max(self.maximum, other.maximum)
+        if other.minimum < self.minimum:
+            self.minimum = other.minimum
+        if other.maximum > self.maximum:
+            self.maximum = other.maximum
         self.last = other.last
         self.zeros += other.zeros
         self.busy += other.busy
@@ -77,29 +83,28 @@ class _Subject:
 
     def __init__(self, metrics: dict[str, _Kept]) -> None:
         self.metrics = metrics
-        self.waiting: dict[str, list[float]] = {}
+        self.waiting: list[dict[str, float]] = []
         self.stats: dict[str, _Stat] = {}
         self.texts: dict[str, str] = {}
         self.covered = 0.0
 
     def add(self, values: dict[str, float], seconds: float) -> None:
-        if not values:
-            return
-        self.covered += seconds
-        waiting = self.waiting
-        for name, value in values.items():
-            if name in waiting:
-                waiting[name].append(value)
-            elif name in self.metrics:
-                waiting[name] = [value]
+        if values:
+            self.covered += seconds
+            self.waiting.append(values)
 
     def settle(self, seconds: float) -> None:
-        for name, values in self.waiting.items():
+        """Counts what waits, a metric at a time."""
+        waiting, self.waiting = self.waiting, []
+        for name in dict.fromkeys(chain.from_iterable(waiting)):
+            kept = self.metrics.get(name)
+            if kept is None:
+                continue
             stat = self.stats.get(name)
             if stat is None:
                 stat = self.stats[name] = _Stat()
-            stat.extend(values, seconds, self.metrics[name].busy_at)
-        self.waiting.clear()
+            values = [row[name] for row in waiting if name in row]
+            stat.extend(values, seconds, kept.busy_at)
 
     def merge(self, other: _Subject) -> None:
         self.covered += other.covered
@@ -164,7 +169,11 @@ class Aggregator:
         self._seconds = 1.0
 
     def add(self, sample: Sample) -> list[Window]:
-        """Takes a sample; returns the windows that it closed, the short tier first."""
+        """Takes a sample; returns the windows that it closed, the short tier first.
+
+        The sample's rows are the aggregator's from then on: it adds marks to them, and looks at
+        them again when their window closes.
+        """
         closed = list(self._close(sample.time))
         if sample.seconds != self._seconds:
             self._settle()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -36,6 +36,14 @@ class Signals:
     gap_metric: str
     gap_below: float
     signals: tuple[Signal, ...]
+    _plan: dict[str, list[tuple[str, str, float]]] = field(init=False, repr=False, compare=False)
+    """By measurement, of each signal its chain, metric and level."""
+
+    def __post_init__(self) -> None:
+        plan: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
+        for signal in self.signals:
+            plan[signal.measurement].append((signal.chain, signal.metric, signal.at_least))
+        object.__setattr__(self, "_plan", dict(plan))
 
     @classmethod
     def load(cls) -> Signals:
@@ -67,25 +75,28 @@ class Signals:
         A chain none of whose metrics was read is absent, not zero; so are the gap shares of a
         GPU whose activity was not read.
         """
-        subjects: dict[str, list[dict[str, float]]] = defaultdict(list)
-        for key, row in sample.rows.items():
-            if key[0] != "gpu":
-                subjects[key[0]].append(row)
         host: dict[str, float] = {}
-        for signal in self.signals:
-            if signal.measurement == "gpu":
-                continue
-            for row in subjects.get(signal.measurement, ()):
-                level = row.get(signal.metric)
-                if level is not None:
-                    on = 1.0 if level >= signal.at_least else 0.0
-                    host[signal.chain] = max(host.get(signal.chain, 0.0), on)
-        for row in subjects.get("host", ()):
-            for chain, on in host.items():
-                row[f"signal_{chain}_ratio"] = on
+        gpus, hosts = [], []
+        plan = self._plan
         for key, row in sample.rows.items():
-            if key[0] == "gpu":
-                self._mark_gpu(row, host)
+            measurement = key[0]
+            if measurement == "gpu":
+                gpus.append(row)
+                continue
+            if measurement == "host":
+                hosts.append(row)
+            for chain, metric, at_least in plan.get(measurement, ()):
+                level = row.get(metric)
+                if level is not None:
+                    if level >= at_least:
+                        host[chain] = 1.0
+                    elif chain not in host:
+                        host[chain] = 0.0
+        for row in hosts:
+            for chain, on in host.items():
+                row[_SIGNAL_FIELDS[chain]] = on
+        for row in gpus:
+            self._mark_gpu(row, host)
 
     def _mark_gpu(self, row: dict[str, float], host: Mapping[str, float]) -> None:
         activity = row.get(self.gap_metric)
@@ -95,11 +106,16 @@ class Signals:
         row["gap_ratio"] = 1.0 if gap else 0.0
         row["gap_lost_ratio"] = 1.0 - activity if gap else 0.0
         for chain, on in host.items():
-            row[f"gap_{chain}_ratio"] = on if gap else 0.0
-        for signal in self.signals:
-            if signal.measurement == "gpu":
-                level = row.get(signal.metric)
-                if level is not None:
-                    on = 1.0 if gap and level >= signal.at_least else 0.0
-                    name = f"gap_{signal.chain}_ratio"
-                    row[name] = max(row.get(name, 0.0), on)
+            row[_GAP_FIELDS[chain]] = on if gap else 0.0
+        for chain, metric, at_least in self._plan.get("gpu", ()):
+            level = row.get(metric)
+            if level is not None:
+                name = _GAP_FIELDS[chain]
+                if gap and level >= at_least:
+                    row[name] = 1.0
+                elif name not in row:
+                    row[name] = 0.0
+
+
+_SIGNAL_FIELDS = {chain.name: f"signal_{chain.name}_ratio" for chain in CHAINS}
+_GAP_FIELDS = {chain.name: f"gap_{chain.name}_ratio" for chain in CHAINS}
