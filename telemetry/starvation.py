@@ -8,7 +8,8 @@ whole host that is always on says nothing about this job.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from telemetry.chains import CHAINS
 from telemetry.state import Cause
@@ -60,9 +61,8 @@ class _Place:
     """A disk or a mount: where the GPU's windows find its own."""
 
     frame: Frame
-    index: list[int | None]
-    fstype: str | None = None
-    columns: dict[str, Column] = field(default_factory=dict)
+    index: Sequence[int | None]
+    fstype: str | None
 
 
 class StarvationJudge:
@@ -88,14 +88,22 @@ class StarvationJudge:
             column = None if host is None else host.columns.get(in_all)
             totals = None
             if column is not None and to_host is not None:
-                totals = [None if j is None else column[j] for j in to_host]
+                whole = isinstance(to_host, range)
+                totals = column if whole else [None if j is None else column[j] for j in to_host]
             seen = [
                 (gpu.columns[m], level) for m, level in levels.get(name, ()) if m in gpu.columns
             ]
             self._chains.append(_Chain(name, gaps, totals, seen))
         self._processor_share = processor_share
-        self._disks = [_Place(f, aligned(gpu, f)) for f in surroundings.disks]
-        self._mounts = [_Place(f, aligned(gpu, f), _fstype(f)) for f in surroundings.mounts]
+        self._gpu, self._surroundings = gpu, surroundings
+
+    @cached_property
+    def _disks(self) -> list[_Place]:
+        return [_Place(f, aligned(self._gpu, f), None) for f in self._surroundings.disks]
+
+    @cached_property
+    def _mounts(self) -> list[_Place]:
+        return [_Place(f, aligned(self._gpu, f), _fstype(f)) for f in self._surroundings.mounts]
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -253,10 +261,11 @@ class StarvationJudge:
         return line
 
 
-def aligned(frame: Frame, other: Frame) -> list[int | None]:
-    """For each window of a frame the place of the other's window with the same start."""
+def aligned(frame: Frame, other: Frame) -> Sequence[int | None]:
+    """For each window of a frame the place of the other's window with the same start; a range
+    where both have the same windows."""
     if frame.start == other.start:
-        return list(range(len(frame.start)))
+        return range(len(frame.start))
     places = {start: j for j, start in enumerate(other.start)}
     return [places.get(start) for start in frame.start]
 
