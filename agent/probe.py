@@ -100,8 +100,8 @@ class Probe:
         """The source in use, None once the last one has failed for good."""
         return None if self.unavailable is not None else self._sources[self._at]
 
-    def read(self, values: dict[str, float]) -> None:
-        """Add what can be read to `values`.
+    def read(self, values: dict[str, float]) -> bool:
+        """Add what can be read to `values`; whether it went as the time before.
 
         Raises ReadingFailed for a lost device only, and SourceGone.
         """
@@ -119,32 +119,40 @@ class Probe:
                 if failure.trouble is Trouble.TRANSIENT or patient:
                     self.errors_total += 1
                     self.error = failure.reason
-                    return
+                    return False
                 self._answered, self._in_a_row, self.error = False, 0, None
                 if self._at + 1 == len(self._sources):
                     self.unavailable = failure.reason
-                    return
+                    return False
                 self._at += 1
             else:
+                if self._answered and not self._in_a_row:
+                    return True
                 self._answered, self._in_a_row, self.error = True, 0, None
-                return
+                return False
+        return False
 
 
 class ProbeSet:
     """The probes of one subject, read together."""
 
-    __slots__ = ("_live", "probes")
+    __slots__ = ("_live", "changes", "probes")
 
     def __init__(self, probes: Iterable[Probe]) -> None:
         self.probes = tuple(probes)
         self._live = list(self.probes)
+        self.changes = 0
+        """Grows when what is unavailable, or the number of errors, may have changed."""
 
     def read(self) -> dict[str, float]:
         """The metrics that can be read now. Raises as `Probe.read` does."""
         values: dict[str, float] = {}
+        steady = True
         for probe in self._live:
-            probe.read(values)
-        if any(probe.unavailable for probe in self._live):
+            if not probe.read(values):
+                steady = False
+        if not steady:
+            self.changes += 1
             self._live = [probe for probe in self._live if not probe.unavailable]
         return values
 

@@ -1,9 +1,12 @@
 """The one module that calls NVML: a child process, asked over a pipe.
 
 ``python -m agent.nvml.child [MARK PARENT]`` reads one JSON object a line and answers each with
-one. NVML has no other place in the agent, since pynvml never unloads its library, a driver may
-crash its caller, and a call may never return. MARK is a descriptor of shared memory where the
-child leaves which GPU it asks for what; PARENT is the process whose end is also its own.
+one. Behind the line of a tick its readings follow as native doubles: the line says how many
+(`doubles`), each GPU's row their `names` when these change.
+
+NVML has no other place in the agent, since pynvml never unloads its library, a driver may crash its
+caller, and a call may never return. MARK is a descriptor of shared memory where the child leaves
+which GPU it asks for what; PARENT is the process whose end is also its own.
 
 Requests: ``open`` (load, list the GPUs, read what does not change), ``tick`` (this second's
 readings of all GPUs; what changes seldom and the processes in turns), ``probe`` (does this one GPU
@@ -21,6 +24,7 @@ import os
 import signal
 import sys
 import time
+from array import array
 
 import pynvml
 
@@ -174,7 +178,9 @@ class Session:
         """This tick's readings of every GPU that is not left out; those `asleep` are not asked."""
         self.ticks += 1
         sleepers = frozenset(asleep)
-        answer: dict[str, Any] = {"gpus": [self._row(slot, now, sleepers) for slot in self.slots]}
+        doubles = array("d")
+        rows = [self._row(slot, now, sleepers, doubles) for slot in self.slots]
+        answer: dict[str, Any] = {"gpus": rows, "doubles": doubles}
         if self.ticks % TURN == 1:
             answer["cpu_seconds"] = time.process_time()
         xids = self.events.take()
@@ -186,7 +192,10 @@ class Session:
                 answer["count"] = count
         return answer
 
-    def _row(self, slot: Slot, now: float, asleep: frozenset[str]) -> dict[str, Any]:
+    def _row(
+        self, slot: Slot, now: float, asleep: frozenset[str], doubles: array[float]
+    ) -> dict[str, Any]:
+        """One GPU's row; its readings are added to `doubles`."""
         if asleep and same_address(slot.facts.get("pci_bus_id"), asleep):
             return {**slot.who(), "asleep": True}
         if slot.device is None and now >= slot.retry_at:
@@ -214,7 +223,9 @@ class Session:
             return {**slot.who(), "error": failure.reason, "lost": True}
         slot.retry_after = FIRST_RETRY
         slot.rows += 1
-        row: dict[str, Any] = {"uuid": device.uuid, "values": values}
+        doubles.extend(values.values())
+        row: dict[str, Any] = {"uuid": device.uuid}
+        self._tell(slot, row, "names", tuple(values))
         if instances:
             row["mig"] = instances
         self._tell(slot, row, "index", slot.index)
@@ -322,7 +333,11 @@ class Child:
             except ReadingFailed as error:  # of the driver as a whole, as for the number of GPUs
                 answer, gone = {"gone": error.reason, "code": 0}, True
             self._driver.idle()
+            doubles = answer.pop("doubles", b"")
+            if doubles:
+                answer["doubles"] = len(doubles)
             answers.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+            answers.write(doubles)
             answers.flush()
             if gone:
                 return

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from agent.host.hostfs import HostFs
@@ -264,7 +265,8 @@ class NvmlClient:
         self._restarts.answered()
         self._child_seconds = float(answer.get("cpu_seconds", self._child_seconds))
         xids = self._take_xids(answer.get("xids", {}))
-        readings = [self._reading(row, xids) for row in answer["gpus"]]
+        doubles = iter(answer["doubles"])
+        readings = [self._reading(row, doubles, xids) for row in answer["gpus"]]
         for card, row in zip(readings[:], answer["gpus"], strict=True):
             readings += mig_readings(card, row.get("mig", ()))
         answered = {reading.uuid for reading in readings}
@@ -314,7 +316,9 @@ class NvmlClient:
                 self._event(NvmlEventKind.XID, text, uuid)
         return told
 
-    def _reading(self, row: Mapping[str, Any], xids: Mapping[str, list[int]]) -> GpuReading:
+    def _reading(
+        self, row: Mapping[str, Any], doubles: Iterator[float], xids: Mapping[str, list[int]]
+    ) -> GpuReading:
         if "asleep" in row:
             return sleeping(row.get("uuid"), row["index"], row.get("name"))
         if "error" in row:
@@ -331,7 +335,7 @@ class NvmlClient:
                 self._processes[uuid] = tuple(gpu_process(uuid, entry) for entry in value)
             elif key == "facts":
                 self._facts[uuid] = value
-            elif key not in ("values", "mig"):
+            elif key != "mig":
                 for metric in value if key == "unavailable" else ():
                     if metric not in told.get(key, {}):
                         log.info("GPU %s: %s is unavailable: %s", uuid, metric, value[metric])
@@ -342,7 +346,8 @@ class NvmlClient:
             self._list_anew |= entry.left_out  # it has another index now
             self._absent.remove(entry)
             self._event(NvmlEventKind.GPU_RETURNED, f"GPU {told['index']} answers again", uuid)
-        values, texts = row["values"], told.get("texts", {})
+        names, texts = told["names"], told.get("texts", {})
+        values = dict(zip(names, islice(doubles, len(names)), strict=True))
         if uuid in xids:
             values.update(self._xids.counts(xids[uuid]))
             if xids[uuid]:
@@ -410,11 +415,4 @@ class NvmlClient:
         self._events.append(NvmlEvent(kind, self._now(), text, uuid))
 
 
-__all__ = [
-    "GpuProcess",
-    "GpuReading",
-    "NvmlClient",
-    "NvmlEvent",
-    "NvmlEventKind",
-    "NvmlTick",
-]
+__all__ = ["GpuProcess", "GpuReading", "NvmlClient", "NvmlEvent", "NvmlEventKind", "NvmlTick"]

@@ -118,6 +118,9 @@ class Device:
                 Probe(_REMAPS, self._remapped_rows),
             )
         )
+        self._unavailable: dict[str, str] = {}
+        self._unavailable_at: tuple[int, dict[str, str]] = (-1, {})
+        self._errors_total, self._errors_at = 0, -1
         self.slow_values: dict[str, float] = {}
         self.rare_values: dict[str, float] = {}
 
@@ -160,13 +163,26 @@ class Device:
 
     def unavailable(self) -> dict[str, str]:
         """Absent metrics with their reasons."""
-        sets = (self.every_tick, self.slowly, self.rarely)
-        return {**self.notes, **{m: r for probes in sets for m, r in probes.unavailable().items()}}
+        known = self._changes(), self.notes
+        if known != self._unavailable_at:
+            self._unavailable_at = known[0], dict(self.notes)
+            self._unavailable = dict(self.notes)
+            for probes in (self.every_tick, self.slowly, self.rarely):
+                self._unavailable |= probes.unavailable()
+        return self._unavailable
 
     @property
     def errors_total(self) -> int:
         """Readings that failed and were tried again."""
-        return sum(p.errors_total for p in (self.every_tick, self.slowly, self.rarely))
+        changes = self._changes()
+        if changes != self._errors_at:
+            self._errors_at = changes
+            sets = (self.every_tick, self.slowly, self.rarely)
+            self._errors_total = sum(probes.errors_total for probes in sets)
+        return self._errors_total
+
+    def _changes(self) -> int:
+        return self.every_tick.changes + self.slowly.changes + self.rarely.changes
 
     def _keep_ratio(self, values: dict[str, float], metric: str, percent: int) -> None:
         if 0 <= percent <= 100:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 import time
 
@@ -12,6 +13,11 @@ from agent.probe import ReadingFailed, Trouble
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent.nvml.device import Device
+
+
+_FIELD_VALUE = "IIqqIIQ"
+"""nvml.h, nvmlFieldValue_t: id, scope, time stamp, latency, type of the value, code, and a union of
+the values, each of which lies in its lowest bytes (NVIDIA's machines are little-endian)."""
 
 
 class Settings:
@@ -38,15 +44,16 @@ class Fields:
         self._failed: ReadingFailed | None = None
         self._answered: set[int] = set()
         self._bits = self._widths()
+        self._steady: tuple[int, ...] = ()
         self._entry = plain(device.driver.nvml.c_nvmlFieldValue_t)
         self._ask(ids)
 
-    def _widths(self) -> dict[int, tuple[str, int]]:
+    def _widths(self) -> dict[int, int]:
         nvml = self._device.driver.nvml
         return {
-            nvml.NVML_VALUE_TYPE_UNSIGNED_INT: ("uiVal", 32),
-            nvml.NVML_VALUE_TYPE_UNSIGNED_LONG: ("ulVal", ctypes.sizeof(ctypes.c_ulong) * 8),
-            nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG: ("ullVal", 64),
+            nvml.NVML_VALUE_TYPE_UNSIGNED_INT: 32,
+            nvml.NVML_VALUE_TYPE_UNSIGNED_LONG: ctypes.sizeof(ctypes.c_ulong) * 8,
+            nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG: 64,
         }
 
     def _ask(self, ids: tuple[int, ...]) -> None:
@@ -54,11 +61,13 @@ class Fields:
         for entry, field in zip(array, ids, strict=True):
             entry.fieldId, entry.scopeId = field, self._scopes.get(field, 0)
         self._array, self._count = array, ctypes.c_int(len(ids))
-        self._entries = {field: array[i] for i, field in enumerate(ids)}
+        self._ids, self._at = ids, {field: i for i, field in enumerate(ids)}
+        self._layout = struct.Struct(_FIELD_VALUE * len(ids))
+        self._types = self._codes = self._values = (0,) * len(ids)
 
     def refresh(self) -> None:
         """Ask for all fields. Raises ReadingFailed for a lost GPU only."""
-        if not self._entries or (self._failed and self._failed.trouble is Trouble.PERMANENT):
+        if not self._ids or (self._failed and self._failed.trouble is Trouble.PERMANENT):
             return
         self._failed = None
         try:
@@ -68,17 +77,23 @@ class Fields:
                 raise
             self._failed = failure
             return
+        # All of them at once: three attributes of each entry would be made into objects.
+        numbers = self._layout.unpack_from(self._array)
+        self._types, self._codes, self._values = numbers[4::7], numbers[5::7], numbers[6::7]
+        if self._codes == self._steady:
+            return
         refused = False
-        for field, entry in self._entries.items():
-            if not entry.nvmlReturn:
+        for field, code in zip(self._ids, self._codes, strict=True):
+            if not code:
                 self._answered.add(field)
             elif field not in self._answered:
-                refusal = self._device.driver.failure(entry.nvmlReturn)
+                refusal = self._device.driver.failure(code)
                 if refusal.trouble is Trouble.PERMANENT:
                     self._refused[field] = refusal
                     refused = True
+        self._steady = self._codes
         if refused:
-            self._ask(tuple(field for field in self._entries if field not in self._refused))
+            self._ask(tuple(field for field in self._ids if field not in self._refused))
             self.refresh()
 
     def counter(self, field: int) -> tuple[int, int]:
@@ -87,13 +102,13 @@ class Fields:
             raise self._failed
         if field in self._refused:
             raise self._refused[field]
-        entry = self._entries[field]
-        if entry.nvmlReturn:
-            raise self._device.driver.failure(entry.nvmlReturn)
-        if entry.valueType not in self._bits:
-            raise ReadingFailed(Trouble.PERMANENT, f"a value of type {entry.valueType}")
-        name, bits = self._bits[entry.valueType]
-        return available(getattr(entry.value, name), bits), bits
+        at = self._at[field]
+        if self._codes[at]:
+            raise self._device.driver.failure(self._codes[at])
+        bits = self._bits.get(self._types[at])
+        if bits is None:
+            raise ReadingFailed(Trouble.PERMANENT, f"a value of type {self._types[at]}")
+        return available(self._values[at] & ((1 << bits) - 1), bits), bits
 
     def value(self, field: int) -> int:
         """An unsigned value. Raises ReadingFailed."""

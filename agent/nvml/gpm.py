@@ -48,6 +48,8 @@ class Gpm:
         self._samples: list[Any] = []
         self._taken_at: float | None = None
         self._request: Any = None
+        self._entries: list[tuple[str, Any]] = []
+        """The metrics' places in the request, by name."""
         self._values: dict[str, float] = {}
         self._refusal: ReadingFailed | None = None
 
@@ -76,7 +78,7 @@ class Gpm:
         request = self._request
         request.sample1, request.sample2 = before, after
         subject.driver.call(subject.index, "nvmlGpmMetricsGet", ctypes.byref(request))
-        for name, entry in zip(self._ids, request.metrics, strict=True):
+        for name, entry in self._entries:
             if entry.nvmlReturn == 0 and math.isfinite(entry.value) and entry.value >= 0:
                 self._values[name] = entry.value
         self._keep(values)
@@ -125,6 +127,7 @@ class Gpm:
         self._request.numMetrics = len(self._ids)
         for place, number in zip(self._request.metrics, self._ids.values(), strict=True):
             place.metricId = number
+        self._entries = list(zip(self._ids, self._request.metrics, strict=True))
 
     def _check(self) -> None:
         subject = self._subject

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,8 @@ class NvmlProcess:
         self._poll = select.poll()
         self._poll.register(self._out, select.POLLIN)
         self._received = bytearray()
+        self._answer: dict[str, Any] | None = None
+        """The line of an answer whose readings have not come yet."""
         self._seen = IDLE
         self._seen_at = time.monotonic()
 
@@ -103,9 +106,9 @@ class NvmlProcess:
             overdue = self._overdue(now, deadline)
             slice_seconds = max(0.0, min(until - now, overdue, 0.25))
             if self._poll.poll(slice_seconds * 1000):
-                line = self._read()
-                if line is not None:
-                    return self._parse(line)
+                answer = self._read()
+                if answer is not None:
+                    return answer
                 continue
             if self._overdue(time.monotonic(), deadline) <= 0:
                 index, function = self.doing()
@@ -125,8 +128,8 @@ class NvmlProcess:
             deadline = max(deadline, START_SECONDS)
         return self._seen_at + deadline - now
 
-    def _read(self) -> bytes | None:
-        """A whole line, once it is here. Raises ChildFailed at the end of the pipe."""
+    def _read(self) -> dict[str, Any] | None:
+        """A whole answer, once it is here. Raises ChildFailed at the end of the pipe."""
         try:
             chunk = os.read(self._out, 1 << 16)
         except BlockingIOError:
@@ -134,18 +137,26 @@ class NvmlProcess:
         if not chunk or len(self._received) > LONGEST_ANSWER:
             raise self._ended()
         self._received += chunk
-        if not self._received.endswith(b"\n"):
+        if self._answer is None:
+            line, end, rest = self._received.partition(b"\n")
+            if not end:
+                return None
+            self._answer, self._received = self._parse(line), rest
+        answer, doubles = self._answer, array("d")
+        number = answer.get("doubles", 0)
+        if len(self._received) < number * doubles.itemsize:
             return None
-        line = bytes(self._received)
+        doubles.frombytes(self._received[: number * doubles.itemsize])
+        self._answer = None
         self._received.clear()
-        return line
+        return {**answer, "doubles": doubles}
 
-    def _parse(self, line: bytes) -> dict[str, Any]:
+    def _parse(self, line: bytearray) -> dict[str, Any]:
         try:
             answer = json.loads(line)
         except ValueError:
             raise self._ended() from None
-        if not isinstance(answer, dict):
+        if not isinstance(answer, dict) or not isinstance(answer.get("doubles", 0), int):
             raise self._ended()
         return answer
 
