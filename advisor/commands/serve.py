@@ -33,7 +33,9 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
     settings = load(args.config)
     service = Service(settings, stores=args.store, config=args.config)
-    page = PageServer(settings, service.state, args.store) if settings.page.enabled else None
+    page = None
+    if settings.page.enabled:
+        page = PageServer(settings, service.state, args.store, args.config)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

@@ -1,8 +1,9 @@
 """Findings for the page, made by a child process: the service itself stays small.
 
-    python -m advisor.web.findings LANGUAGE STORE...
+    python -m advisor.web.findings LANGUAGE CONFIG STORE...
 
-prints them as JSON, with the sentences in a language.
+prints them as JSON, with the sentences in a language; an empty CONFIG is the usual one. They are
+those that the report tells: judged by the same settings, with the same prices.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ _NICER = 10
 class Findings:
     """The findings of stores, at most half an hour old, made when somebody asks."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], config: Path | None = None) -> None:
         self._paths = tuple(paths)
+        self._config = config
         self._kept: dict[str, tuple[float, dict[str, Any]]] = {}
         self._lock = asyncio.Lock()
 
@@ -46,6 +48,7 @@ class Findings:
             "-m",
             "advisor.web.findings",
             language,
+            "" if self._config is None else str(self._config),
             *map(str, self._paths),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -64,27 +67,31 @@ class Findings:
         return document
 
 
-def documents(paths: Sequence[Path], language_code: str) -> list[dict[str, Any]]:
+def documents(
+    paths: Sequence[Path], language_code: str, config: Path | None = None
+) -> list[dict[str, Any]]:
     """The findings of every host of the stores as JSON, each with its sentences in a language."""
     from advisor.assess import assess
-    from advisor.config import Periods
+    from advisor.config import load
     from advisor.history import LocalHistory
     from advisor.period import parse_duration, period
+    from advisor.prices import load as load_prices
     from advisor.report.language import Language
     from advisor.report.words import DIMENSIONS, tone, verdict
     from advisor.rulebook import Rulebook
 
     language = Language.load(language_code)
-    lengths = Periods()
-    rulebook = Rulebook.load()
-    told: list[dict[str, Any]] = []
+    settings = load(config)
+    rulebook = Rulebook.load(settings.sizing)
+    prices = load_prices(Path(settings.prices)) if settings.prices else None
+    found: list[dict[str, Any]] = []
     with LocalHistory(paths) as history:
         for host in history.hosts():
-            periods = [
+            told, sized = (
                 period(history, host, parse_duration(length), None)
-                for length in (lengths.since, lengths.look_back)
-            ]
-            for finding in assess(history, host, periods[0], periods[1], rulebook).findings:
+                for length in (settings.periods.since, settings.periods.look_back)
+            )
+            for finding in assess(history, host, told, sized, rulebook, prices).findings:
                 document = finding.to_json()
                 document["tone"] = tone(finding)
                 document["verdict_text"] = language.text(verdict(finding))
@@ -93,8 +100,8 @@ def documents(paths: Sequence[Path], language_code: str) -> list[dict[str, Any]]
                     message = getattr(finding, name)
                     if message is not None:
                         document[name] = language.sentence(message)
-                told.append(document)
-    return told
+                found.append(document)
+    return found
 
 
 def main(arguments: Sequence[str], write: Callable[[str], object]) -> int:
@@ -103,8 +110,9 @@ def main(arguments: Sequence[str], write: Callable[[str], object]) -> int:
     from telemetry.store import StoreError
 
     os.nice(_NICER)
+    language, config, *paths = arguments
     try:
-        found = documents([Path(p) for p in arguments[1:]], arguments[0])
+        found = documents([Path(p) for p in paths], language, Path(config) if config else None)
     except (AdvisorError, StoreError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -31,8 +31,14 @@ class PageServer:
     """The page of a service. `start` returns at once; a port that is taken is told, and no more:
     alerts go out without the page too."""
 
-    def __init__(self, settings: Settings, state: State, stores: Sequence[Path] = ()) -> None:
-        """Raises ConfigError where the token cannot be read."""
+    def __init__(
+        self,
+        settings: Settings,
+        state: State,
+        stores: Sequence[Path] = (),
+        config: Path | None = None,
+    ) -> None:
+        """`config` is the settings' file. Raises ConfigError where the token cannot be read."""
         self._settings = settings
         page = settings.page
         paths = list(stores) or [Path(store) for store in settings.stores]
@@ -47,7 +53,7 @@ class PageServer:
             language=settings.language,
             token=page.token(),
             loopback=page.loopback,
-            findings=None if fleet else Findings(paths),
+            findings=None if fleet else Findings(paths, config),
             reports=Path(settings.report.folder),
             snoozes=snoozes,
         )
