@@ -99,6 +99,12 @@ class GpuView:
         column = self.frame.columns.get(name)
         return None if column is None else column[i]
 
+    def is_empty(self, memory_top: float | None) -> bool:
+        """Nobody was on the card, where no process was listed: no memory was held, and the list
+        can be believed. A reading of use is then the driver's own, as it starts (nvml.h warns of
+        its memory scrubbing in `nvmlDeviceGetUtilizationRates`)."""
+        return not self.blind and memory_top is not None and memory_top <= self.held_above
+
     def pcie(self, i: int, suffix: str = "") -> list[tuple[str, float]]:
         """The PCIe rates that window `i` has, with their fields."""
         return [

@@ -145,7 +145,13 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
             covered is not None and covered < coverage * seconds
         )
         quiet = (
-            top is None or top <= idle_at or (busy == 0.0 and zero is not None and zero >= blip)
+            top is None
+            or top <= idle_at
+            or (
+                zero is not None
+                and zero >= blip
+                and (busy == 0.0 or (processes == 0 and view.is_empty(memory_top)))
+            )
         ) and (sm_top is None or sm_top <= idle_at)
         if (
             not quiet
