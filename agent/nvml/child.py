@@ -204,12 +204,13 @@ class Session:
         if device is None:
             return {**slot.who(), "error": slot.error, "lost": True}
         processes = None
+        # The first two ticks bring everything, for those who ask twice and go.
+        turn, first = self.ticks + slot.index, slot.rows < 2
+        slowly = first or turn % TURN == 0
         try:
             values = device.read(now)
             instances = [instance.read(now) for instance, _ in slot.instances]
-            # The first two ticks bring everything, for those who ask twice and go.
-            turn, first = self.ticks + slot.index, slot.rows < 2
-            if turn % TURN == 0 or first:
+            if slowly:
                 rarely = turn % RARE_TURN == 0 or first
                 device.read_slowly(rarely=rarely)
                 if rarely:
@@ -228,10 +229,11 @@ class Session:
         self._tell(slot, row, "names", tuple(values))
         if instances:
             row["mig"] = instances
-        self._tell(slot, row, "index", slot.index)
-        self._tell(slot, row, "name", slot.name)
-        self._tell(slot, row, "facts", slot.facts)
-        self._tell(slot, row, "texts", device.texts)
+        if slowly:
+            self._tell(slot, row, "index", slot.index)
+            self._tell(slot, row, "name", slot.name)
+            self._tell(slot, row, "facts", slot.facts)
+            self._tell(slot, row, "texts", device.texts)
         self._tell(slot, row, "unavailable", device.unavailable())
         if processes is not None:
             row["processes"] = processes

@@ -340,7 +340,8 @@ class NvmlClient:
                     if metric not in told.get(key, {}):
                         log.info("GPU %s: %s is unavailable: %s", uuid, metric, value[metric])
                 told[key] = value
-        self._identity[uuid] = {"index": told["index"], "name": told.get("name")}
+        if "index" in row or "name" in row or uuid not in self._identity:
+            self._identity[uuid] = {"index": told["index"], "name": told.get("name")}
         entry = self._absent.find(uuid, told["index"])
         if entry is not None and (entry.uuid == uuid or not entry.left_out):
             self._list_anew |= entry.left_out  # it has another index now

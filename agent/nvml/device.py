@@ -77,7 +77,6 @@ class Device:
                 ),
                 Probe(("power_watts",), self._power_average, self._power_usage),
                 Probe(("energy_joules_total",), self._energy_field, self._energy_call),
-                Probe(("memory_temperature_celsius",), self._memory_temperature),
                 Probe(("sm_clock_hertz",), self._sm_clock),
                 Probe(ACTIVITY, self.gpm.read),
                 Probe(
@@ -86,7 +85,6 @@ class Device:
                     self.links.pcie_gpm,
                     self.links.pcie_throughput,
                 ),
-                Probe(("pcie_replays_total",), self.links.replays_field, self._replays),
                 Probe(
                     ("throttle_thermal_ratio", "throttle_power_ratio", "throttle_power_cap_ratio"),
                     self._throttle_times,
@@ -104,6 +102,8 @@ class Device:
         self.slowly = ProbeSet(
             (
                 Probe(("temperature_celsius",), self._temperature, self._temperature_versioned),
+                Probe(("memory_temperature_celsius",), self._memory_temperature),
+                Probe(("pcie_replays_total",), self.links.replays_field, self._replays),
                 Probe(("encoder_ratio",), self._encoder),
                 Probe(("decoder_ratio",), self._decoder),
                 Probe(("ecc_uncorrected_errors",), self._ecc),
@@ -154,6 +154,7 @@ class Device:
     def read_slowly(self, *, rarely: bool = True) -> None:
         """Refresh what changes slowly, with `rarely` what changes seldom too. Raises as `read`."""
         if rarely:
+            self.fields.refresh()  # at the first time no tick has done it
             self.rare_values = self.rarely.read()
         self.slow_values = {**self.rare_values, **self.slowly.read()}
 

@@ -95,7 +95,12 @@ class Driver:
         function = self._functions.get(name) or self.function(name)
         if function is None:
             return int(self.nvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-        self.mark(index, name)
+        if self._mark is not None:
+            mark = self._marks.get((index, name))
+            if mark is None:
+                self.mark(index, name)
+            else:
+                self._mark[:MARK_BYTES] = mark
         code: int = function(*arguments)
         if code in self._gone:
             raise DriverGone(code, self.describe(code))

@@ -64,6 +64,8 @@ class Fields:
         self._ids, self._at = ids, {field: i for i, field in enumerate(ids)}
         self._layout = struct.Struct(_FIELD_VALUE * len(ids))
         self._types = self._codes = self._values = (0,) * len(ids)
+        self._masks = (0,) * len(ids)
+        self._known: dict[int, int] = {}
 
     def refresh(self) -> None:
         """Ask for all fields. Raises ReadingFailed for a lost GPU only."""
@@ -79,9 +81,19 @@ class Fields:
             return
         # All of them at once: three attributes of each entry would be made into objects.
         numbers = self._layout.unpack_from(self._array)
-        self._types, self._codes, self._values = numbers[4::7], numbers[5::7], numbers[6::7]
-        if self._codes == self._steady:
-            return
+        types, codes, self._values = numbers[4::7], numbers[5::7], numbers[6::7]
+        if codes != self._steady or types != self._types:
+            self._types, self._codes = types, codes
+            self._sort_out()
+        # A value with all its bits set is none: `counter` says so.
+        self._known = {
+            field: value & mask
+            for field, value, mask in zip(self._ids, self._values, self._masks, strict=True)
+            if value & mask != mask
+        }
+
+    def _sort_out(self) -> None:
+        """Look at the codes and types, which have changed."""
         refused = False
         for field, code in zip(self._ids, self._codes, strict=True):
             if not code:
@@ -92,6 +104,10 @@ class Fields:
                     self._refused[field] = refusal
                     refused = True
         self._steady = self._codes
+        self._masks = tuple(
+            0 if code else (1 << self._bits.get(kind, 0)) - 1
+            for code, kind in zip(self._codes, self._types, strict=True)
+        )
         if refused:
             self._ask(tuple(field for field in self._ids if field not in self._refused))
             self.refresh()
@@ -100,6 +116,9 @@ class Fields:
         """An unsigned value and the bits of its type. Raises ReadingFailed."""
         if self._failed is not None:
             raise self._failed
+        known = self._known.get(field)
+        if known is not None:
+            return known, self._bits[self._types[self._at[field]]]
         if field in self._refused:
             raise self._refused[field]
         at = self._at[field]
@@ -108,11 +127,12 @@ class Fields:
         bits = self._bits.get(self._types[at])
         if bits is None:
             raise ReadingFailed(Trouble.PERMANENT, f"a value of type {self._types[at]}")
-        return available(self._values[at] & ((1 << bits) - 1), bits), bits
+        return available((1 << bits) - 1, bits), bits
 
     def value(self, field: int) -> int:
         """An unsigned value. Raises ReadingFailed."""
-        return self.counter(field)[0]
+        known = self._known.get(field) if self._failed is None else None
+        return self.counter(field)[0] if known is None else known
 
 
 class Throughput:
