@@ -148,8 +148,13 @@ class MachineSource:
 
 def declared(inventory: Inventory, server: ServerSettings) -> Inventory:
     """The inventory with what the configuration says about the server."""
+    measured = {disk.device: disk.read_bytes_per_second for disk in server.disk_benchmarks}
     return replace(
         inventory,
+        block_devices=tuple(
+            replace(device, benchmark_bytes_per_second=measured.get(device.name))
+            for device in inventory.block_devices
+        ),
         power_feed_watts=server.power_feed_watts,
         purpose=server.purpose,
         redundancy=server.redundancy,

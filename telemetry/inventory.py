@@ -67,12 +67,17 @@ class GpuInfo:
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """A whole block device. `kind` is nvme, ssd or hdd, absent where it cannot be told."""
+    """A whole block device. `kind` is nvme, ssd or hdd, absent where it cannot be told.
+
+    `link_bytes_per_second` is the most that its link carries, `benchmark_bytes_per_second` what
+    the user says to have read from it.
+    """
 
     name: str
     kind: str | None = None
     size_bytes: int | None = None
     link_bytes_per_second: float | None = None
+    benchmark_bytes_per_second: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ _CAUSES: dict[Cause, tuple[Message, Message]] = {
 def judge(case: Case) -> Finding:
     """Under where the job lost time to storage, or the data lie where the guides say not."""
     opinions = [_with_recommendation(o) for o in documented.opinions(case, _DIMENSION)]
-    opinions += _narrow_links(case)
+    opinions += _slow_devices(case)
     if case.observations is not None and not case.too_short:
         opinions += _measured(case)
     return settle(
@@ -93,11 +93,37 @@ def _measured(case: Case) -> list[Opinion]:
     ]
 
 
-def _narrow_links(case: Case) -> list[Opinion]:
-    """NVMe with data whose link carries less than the guide's several GB/s: no drive is faster."""
+def _slow_devices(case: Case) -> list[Opinion]:
+    """Devices with data that give less than the guide's several GB/s, by the user's benchmark; for
+    NVMe without one by its link, than which no drive is faster."""
     if not case.feeds_on_data:
         return []
     least = case.thresholds.number("storage", "link_bytes_per_second")
+    return [*_benchmarked(case, least), *_narrow_links(case, least)]
+
+
+def _benchmarked(case: Case, least: float) -> list[Opinion]:
+    return [
+        Opinion(
+            Verdict.ADVICE,
+            Basis.DOCUMENTED,
+            say(
+                "your benchmark read {rate} from {device}; the guide reads several GB/s from it",
+                device=device.name,
+                rate=Amount(rate, "bytes/second"),
+            ),
+            case.thresholds.number("confidence", "advice"),
+            rule="R33",
+            precedence=1,
+            evidence=(Evidence("benchmark_bytes_per_second", "inventory", rate, least),),
+            recommendation=say("Keep the data in use on a faster local NVMe drive."),
+        )
+        for device in data_devices(case)
+        if (rate := device.benchmark_bytes_per_second) is not None and rate < least
+    ]
+
+
+def _narrow_links(case: Case, least: float) -> list[Opinion]:
     return [
         Opinion(
             Verdict.ADVICE,
@@ -116,20 +142,28 @@ def _narrow_links(case: Case) -> list[Opinion]:
             ),
         )
         for device in data_devices(case)
-        if device.kind == "nvme" and (rate := device.link_bytes_per_second or least) < least
+        if device.kind == "nvme"
+        and device.benchmark_bytes_per_second is None
+        and (rate := device.link_bytes_per_second or least) < least
     ]
 
 
-def _link_evidence(case: Case) -> tuple[Evidence, ...]:
-    """The most that each device with data was read at, beside its link's rate."""
+def _speed_evidence(case: Case) -> tuple[Evidence, ...]:
+    """The most that each device with data was read at, beside what it can give: by the user's
+    benchmark, else its link's rate."""
     frames = {frame.key[1]: frame for frame in case.frames("disk")}
     shown = []
     for device in data_devices(case):
-        frame, rate = frames.get(device.name), device.link_bytes_per_second
+        frame, metric = frames.get(device.name), "disk.read_bytes_per_second"
         fields = ("read_bytes_per_second_max", "read_bytes_per_second")
         peak = None if frame is None else series.maximum(frame, *fields)
-        if peak is not None and rate is not None:
-            shown.append(Evidence("disk.read_bytes_per_second", "maximum, of its link", peak, rate))
+        if peak is None:
+            continue
+        measured, link = device.benchmark_bytes_per_second, device.link_bytes_per_second
+        if measured is not None:
+            shown.append(Evidence(metric, "maximum, of its benchmark", peak, measured))
+        elif link is not None:
+            shown.append(Evidence(metric, "maximum, of its link", peak, link))
     return tuple(shown)
 
 
@@ -148,7 +182,7 @@ def _evidence(case: Case, lost: float) -> tuple[Evidence, ...]:
             case.thresholds.number("starvation", "under"),
         ),
         Evidence("starved", "GPU-hours", round(hours, 1)),
-        *_link_evidence(case),
+        *_speed_evidence(case),
     )
 
 

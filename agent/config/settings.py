@@ -298,6 +298,21 @@ class WorkloadSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskBenchmark:
+    """What you measured of a disk. A disk's speed is judged by this, or by its link's rate."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _REFUSE_UNKNOWN
+
+    device: Annotated[str, Len(1), doc("the block device"), Example("nvme0n1")]
+    read_bytes_per_second: Annotated[
+        float,
+        Ge(1),
+        doc("what it gave, read in order past the page cache (fio --rw=read --bs=1M --direct=1)"),
+        Example(6.5e9),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSettings:
     """What this server is for. Nothing here is guessed; the advisor takes it into account."""
 
@@ -333,6 +348,10 @@ class ServerSettings:
         tuple[Annotated[str, Len(1)], ...],
         doc("folders from which jobs read their data"),
         Example(("/data",)),
+    ] = ()
+    disk_benchmarks: Annotated[
+        tuple[DiskBenchmark, ...],
+        doc("one [[server.disk_benchmarks]] table for each disk that you measured"),
     ] = ()
     model: Annotated[
         str | None,

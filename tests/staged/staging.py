@@ -46,6 +46,7 @@ class Seen:
     unseen: tuple[str, ...] = ()
     nvlink: bool = True
     pcie_width: int | None = None
+    read_benchmark: float | None = None
     card_name: str | None = None
     means_only: bool = False
     inventory_alone: bool = False
@@ -139,7 +140,11 @@ def inventory_of(staged: Staged) -> Inventory:
     gpus = list(inventory.gpus)
     if seen.pcie_width is not None:
         gpus[0] = replace(gpus[0], pcie=Pcie(5, seen.pcie_width, 5, 16, 5, 16))
-    return replace(inventory, gpus=tuple(_gpu(gpu, seen) for gpu in gpus))
+    devices = tuple(
+        replace(device, benchmark_bytes_per_second=seen.read_benchmark)
+        for device in inventory.block_devices
+    )
+    return replace(inventory, gpus=tuple(_gpu(gpu, seen) for gpu in gpus), block_devices=devices)
 
 
 def _gpu(gpu: GpuInfo, seen: Seen) -> GpuInfo:
