@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.host.hostfs import HostFs, decode
-from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights, loop_devices, written
+from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights, written
 from agent.host.owners import Owners
 from agent.host.processes import Stat, parse_stat
 from telemetry.workload import Kind, Match, Signatures, redact
@@ -34,7 +34,6 @@ class _Known:
     texts: dict[str, str] = field(default_factory=dict)
     looks: int = 0
     weights: Weights | None = None
-    loops: frozenset[str] = frozenset()
 
 
 class Identities:
@@ -74,10 +73,6 @@ class Identities:
         self._look_at_files(pid, known)
         return texts
 
-    def loops(self) -> frozenset[str]:
-        """Loop devices that some process reads from, or did when it was last looked at."""
-        return frozenset(name for known in self._known.values() for name in known.loops)
-
     def weights_bytes(self, pid: int) -> int | None:
         """The size of the weight files that the process was seen to hold, None if of none."""
         known = self._known.get(pid)
@@ -107,7 +102,6 @@ class Identities:
             return
         known.looks += 1
         try:
-            known.loops = loop_devices(self._hostfs, pid)
             held = held_weights(self._hostfs, pid)
         except OSError as error:
             known.looks = _LOADS

@@ -11,6 +11,7 @@ from agent.collectors import COLLECTORS, Collector, Sources
 from agent.collectors.disk import DiskCollector
 from agent.collectors.gpu import GpuCollector
 from agent.collectors.gpu_process import GpuProcessCollector
+from agent.collectors.mount import MountCollector
 from agent.config.settings import ServerSettings, Settings
 from agent.host.hostfs import HostFs
 from agent.inventory import take_inventory
@@ -69,6 +70,7 @@ class MachineSource:
         self.collectors: tuple[Collector, ...] = tuple(make(sources) for make in COLLECTORS)
         self.gpu = next(c for c in self.collectors if isinstance(c, GpuCollector))
         self._disks = next(c for c in self.collectors if isinstance(c, DiskCollector))
+        self._mounts = next(c for c in self.collectors if isinstance(c, MountCollector))
         self._processes = next(c for c in self.collectors if isinstance(c, GpuProcessCollector))
         self._faults: dict[str, str] = {}
         self._faults_total = 0
@@ -81,7 +83,8 @@ class MachineSource:
                 collector.collect(now, sample)
             except Exception as error:  # noqa: BLE001 - one collector never stops the others
                 self._failed(collector.name, error)
-        self._disks.also(self._processes.loops)
+        self._disks.also(self._processes.data_files.loops())
+        self._mounts.opened(self._processes.opened)
         return sample
 
     def events(self) -> list[Event]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from agent.collectors.collector import Sources
+from agent.host.data_files import DataFiles
 from agent.host.owners import Owners
 from agent.host.processes import Activity, Life, Sight, Tree
 from agent.identity import Identities
@@ -75,8 +76,9 @@ class GpuProcessCollector:
         self._identities = Identities(sources.hostfs, Owners(sources.hostfs))
         self._trees: dict[int, Tree] = {}
         self._gpus: dict[str, _Gpu] = {}
-        self.loops: frozenset[str] = frozenset()
-        """Loop devices that a GPU process reads from."""
+        self.data_files = DataFiles(sources.hostfs)
+        self.opened: frozenset[str] | None = None
+        """`major:minor` of the file systems that jobs have files open on; None where unknown."""
         self._due = -math.inf
         self._readings = 0
         self._reasons: dict[str, str] = {}
@@ -137,7 +139,9 @@ class GpuProcessCollector:
             self._show(uuid, gpu, listed[uuid], seen, now)
         self._trees = {pid: tree for pid, tree in self._trees.items() if pid in on_gpus}
         self._identities.forget(on_gpus)
-        self.loops = self._identities.loops()
+        self.data_files.forget(on_gpus)
+        hidden = any(shown.life is Life.HIDDEN for shown in seen.values())
+        self.opened = None if hidden else self.data_files.numbers()
 
     def _look(self, pid: int, now: float, on_gpus: frozenset[int], whole: bool) -> _Seen:
         """How a process is; without `whole` only whether it lives."""
@@ -160,6 +164,7 @@ class GpuProcessCollector:
             return _Seen(Life.ZOMBIE, activity)
         if whole:
             self._trees[pid] = tree
+            self._look_at_files(pid, activity, tree, now)
         if tree.io_reason is not None:
             reason = _IO_ADVICE.format(tree.io_reason)
             for metric in _IO_METRICS:
@@ -167,6 +172,13 @@ class GpuProcessCollector:
         if tree.workers_reason is not None:
             self._reasons["gpu_process workers"] = tree.workers_reason
         return _Seen(Life.RUNNING, activity)
+
+    def _look_at_files(self, pid: int, activity: Activity, tree: Tree, now: float) -> None:
+        try:
+            self.data_files.look(pid, activity.stat.started, tree.workers, now)
+        except OSError as error:
+            reason = f"process {pid}: {error.strerror}"
+            self._reasons["mount job_open_ratio"] = _IO_ADVICE.format(reason)
 
     def _sum_up(
         self, uuid: str, gpu: _Gpu, listed: dict[int, _Listed], seen: dict[int, _Seen]

@@ -55,8 +55,13 @@ class MountCollector:
         self._mounts: dict[MountPoint, _Mount] = {}
         self._look_at = -math.inf
         self._size_at = -math.inf
+        self._opened: frozenset[str] | None = None
         self._reasons: dict[str, str] = {}
         self.errors_total = 0
+
+    def opened(self, numbers: frozenset[str] | None) -> None:
+        """`major:minor` of the file systems on which a GPU's job has a file open; None: unknown."""
+        self._opened = numbers
 
     def collect(self, now: float, sample: Sample) -> None:
         if now >= self._look_at:
@@ -71,6 +76,8 @@ class MountCollector:
             size = self._sizes.answers.get(point.path)
             if size is not None and size[0] > 0:  # some FUSE file systems say 0
                 row["size_bytes"], row["used_bytes"] = float(size[0]), float(size[1])
+            if self._opened is not None and (point.network or point.fuse):
+                row["job_open_ratio"] = 1.0 if point.number in self._opened else 0.0
             if row or point.network or point.fuse:
                 sample.rows[mount.key] = row
                 sample.texts[mount.key] = mount.texts

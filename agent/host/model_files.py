@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 from agent.host.hostfs import HostFs, decode, unescape
-from agent.host.mounts import parse_mountinfo
 from telemetry.modelname import short_name
 from telemetry.workload import Kind
 
@@ -27,7 +26,6 @@ _MOST_YAML = 65_536
 _MOST_MAPS = 8 << 20
 _MOST_DESCRIPTORS = 4096
 _MOST_FILES = 1024
-_LOOP_MAJOR = "7:"  # Documentation/admin-guide/devices.txt
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +110,6 @@ def held_weights(hostfs: HostFs, pid: int) -> Weights | None:
     return Weights(sum(sizes.values()), model)
 
 
-def loop_devices(hostfs: HostFs, pid: int) -> frozenset[str]:
-    """Loop devices that carry a file which the process has open or as its folder.
-
-    A data set in an image file is read through one. Raises PermissionError where the process may
-    not be looked into.
-    """
-    table = hostfs.maybe(f"/proc/{pid}/mountinfo") or ""
-    mounts = {
-        point.path: point.source.rsplit("/", 1)[-1]
-        for point in parse_mountinfo(table)
-        if point.number.startswith(_LOOP_MAJOR) and point.source.startswith("/dev/loop")
-    }
-    if not mounts:
-        return frozenset()
-    links = [hostfs.link(f"/proc/{pid}/fd/{name}") for name in _descriptors(hostfs, pid)]
-    opened = [link for link in (*links, hostfs.link(f"/proc/{pid}/cwd")) if link]
-    return frozenset(
-        device
-        for path, device in mounts.items()
-        if any(link == path or link.startswith(path.rstrip("/") + "/") for link in opened)
-    )
-
-
 def _descriptors(hostfs: HostFs, pid: int) -> list[str]:
     names = hostfs.names(f"/proc/{pid}/fd")
     if not names:
@@ -155,4 +130,4 @@ def _name(path: str) -> str | None:
     return short_name(stem)
 
 
-__all__ = ["WEIGHTS", "YAML", "Weights", "Written", "held_weights", "loop_devices", "written"]
+__all__ = ["WEIGHTS", "YAML", "Weights", "Written", "held_weights", "written"]

@@ -161,6 +161,11 @@ class Tree:
         self._time = 0.0
 
     @property
+    def workers(self) -> tuple[int, ...]:
+        """The pids of its workers, as last found."""
+        return tuple(self._workers)
+
+    @property
     def io_reason(self) -> str | None:
         """Why I/O cannot be read, if so."""
         return self._own.io_reason

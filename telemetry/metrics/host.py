@@ -95,6 +95,13 @@ MOUNT = Family(
         Metric("read_round_trip_seconds", "seconds", GAUGE, "round trip of a read", MEAN_MAX),
         Metric("read_queue_seconds", "seconds", GAUGE, "wait before a read is sent", MEAN_MAX),
         Metric("retransmits_per_second", "requests/second", GAUGE, "requests sent again", MEAN_MAX),
+        Metric(
+            "job_open_ratio",
+            "ratio",
+            GAUGE,
+            "share of time in which a GPU's process or a worker of it has a file open on it",
+            MEAN,
+        ),
     ),
 )
 

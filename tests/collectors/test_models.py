@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from agent.host.hostfs import HostFs
-from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights, loop_devices
+from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights
 from agent.host.owners import Owners
 from agent.host.processes import parse_stat
 from agent.identity import Identities
 from telemetry.workload import Kind
-from tests.collectors.tree import plant
 
 HOLD = """
 import mmap, sys
@@ -157,15 +156,3 @@ def test_a_process_of_another_user_is_absent_with_the_remedy(tmp_path: Path) -> 
     identities.texts(pid, parse_stat(hostfs.bytes(f"/proc/{pid}/stat")), 1.0)
     assert identities.weights_bytes(pid) is None
     assert "CAP_SYS_PTRACE" in identities.reasons["gpu_process weights_bytes"]
-
-
-def test_a_loop_device_that_a_process_reads_from_is_named(tmp_path: Path) -> None:
-    mounts = "40 1 7:3 / /data ro - squashfs /dev/loop3 ro\n41 1 7:4 / /snap/x ro - squashfs"
-    hostfs = plant(
-        tmp_path,
-        f"--- /proc/100/mountinfo\n{mounts} /dev/loop4 ro\n"
-        "--- /proc/100/fd/3 -> /data/train/shard-000.tar\n--- /proc/100/fd/4 -> /dev/null\n",
-    )
-    assert loop_devices(hostfs, 100) == {"loop3"}
-    plant(tmp_path, "--- /proc/101/mountinfo\n40 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
-    assert loop_devices(hostfs, 101) == frozenset()
