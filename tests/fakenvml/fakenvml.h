@@ -52,11 +52,12 @@ enum {
 };
 
 /* signals.c: a value over time, and its integral */
-enum { P_CONST, P_SQUARE, P_SINE, P_RAMP, P_TRACE };
+enum { P_CONST, P_SQUARE, P_SINE, P_RAMP, P_TRACE, P_LIVE };
 struct pat {
   int kind, n;
   double a, b, period, duty;
   double *tt, *tv;
+  const volatile double *live;
 };
 enum {
   S_UTIL,

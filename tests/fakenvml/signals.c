@@ -1,5 +1,8 @@
 /* Signals: a value over time. Counters are their integrals, so that all answers agree. */
 #include "fakenvml.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 const char *const signal_names[NSIG] = {
     "util",        "memutil",  "mem_used_mib", "bar1_used_mib", "temp",          "mem_temp",
     "power_w",     "sm_clock", "mem_clock",    "video_clock",   "enc",           "dec",
@@ -10,6 +13,24 @@ const char *const signal_names[NSIG] = {
 const double signal_defaults[NSIG] = {50, 30, 40000, 4,   55,  60,  350, 1980, 2619, 1545, 0,
                                       0,  0,  0,     1e6, 5e5, 2e7, 2e7, 60,   40,   25,   35,
                                       0,  20, 30,    10,  -1,  0,   0,   0,    0,    0};
+/* PATH,N: the N-th double (from 0) of a file that another program writes while we read. */
+static struct pat parse_live(const char *v) {
+    struct pat p = {.kind = P_LIVE};
+    char f[512];
+    snprintf(f, sizeof f, "%s", v);
+    char *k = strrchr(f, ',');
+    size_t n = k ? strtoul(k + 1, NULL, 10) : 0;
+    if (k) *k = 0;
+    int fd = open(f, O_RDONLY | O_CLOEXEC);
+    void *m = fd < 0 ? MAP_FAILED
+                     : mmap(NULL, (n + 1) * sizeof(double), PROT_READ, MAP_SHARED, fd, 0);
+    if (fd >= 0) close(fd);
+    if (m == MAP_FAILED)
+        fprintf(stderr, "fakenvml: cannot map the live signal %s\n", f);
+    else
+        p.live = (const double *)m + n;
+    return p;
+}
 struct pat parse_pat(const char *v) {
     struct pat p = {0};
     double x[4] = {0, 0, 0, 0.5};
@@ -19,6 +40,7 @@ struct pat parse_pat(const char *v) {
         p.a = atof(v);
         return p;
     }
+    if (!strncmp(v, "live:", 5)) return parse_live(c + 1);
     if (!strncmp(v, "trace:", 6)) { /* trace:file,column   first column: seconds; repeats */
         char f[512];
         snprintf(f, sizeof f, "%s", c + 1);
@@ -71,6 +93,7 @@ double ev(const struct pat *p, double t) {
     case P_SQUARE: f = fmod(t, p->period) / p->period; return f < p->duty ? p->b : p->a;
     case P_SINE: return p->a + (p->b - p->a) * 0.5 * (1 + sin(2 * M_PI * t / p->period));
     case P_RAMP: f = fmod(t, p->period) / p->period; return p->a + (p->b - p->a) * f;
+    case P_LIVE: return p->live ? *p->live : 0;
     case P_TRACE: {
         if (!p->n) return 0;
         double span = p->tt[p->n - 1] - p->tt[0], x = p->tt[0] + (span > 0 ? fmod(t, span) : 0);

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -166,3 +167,14 @@ print(json.dumps([n.nvmlDeviceGetGpuInstanceId(m), n.nvmlDeviceGetMemoryInfo(m).
     code(n.nvmlDeviceGetUtilizationRates, h[0])]))
 """,
     ) == [7, 9856, "MIG 1g.10gb"[-10:], 6, 3]
+
+
+def test_a_live_signal_is_what_another_program_writes(staged: Any, tmp_path: Path) -> None:
+    live = tmp_path / "live"
+    live.write_bytes(struct.pack("dd", 3.0, 41.0))
+    program = f"""
+first = n.nvmlDeviceGetUtilizationRates(h[0]).gpu
+with open({str(live)!r}, "r+b") as f: f.seek(8); f.write(struct.pack("d", 87.0))
+print(json.dumps([first, n.nvmlDeviceGetUtilizationRates(h[0]).gpu]))
+"""
+    assert staged(f"gpus=1\ngpu0.util=live:{live},1\n", program) == [41, 87]
