@@ -44,6 +44,9 @@ class Rows:
         self._host_ids: dict[str, int] = {}
         self._series_ids: dict[tuple[int, Key], int] = {}
         self._texts_ids: dict[str, int] = {}
+        self._insertions: dict[
+            tuple[str, tuple[str, ...]], tuple[str, list[tuple[str, float]]]
+        ] = {}
 
     # Writing
 
@@ -78,19 +81,35 @@ class Rows:
             (host_id, window.tier, window.start, window.seconds),
         ).lastrowid
         for key, row in window.rows.items():
-            columns, scales = self._columns[key[0]], self._scales[key[0]]
-            names = [name for name in row.values if name in columns]
-            marks = ", ".join("?" * (len(names) + 3))
+            statement, scales = self._insertion(key[0], tuple(row.values))
             connection.execute(
-                f"INSERT INTO m_{key[0]} (window_id, series_id, texts_id"
-                f"{''.join(', ' + n for n in names)}) VALUES ({marks})",
+                statement,
                 (
                     window_id,
                     self._series_id(host_id, key),
                     self._texts_id(row.texts),
-                    *(_whole(row.values[n] * scales[n]) for n in names),
+                    *[_whole(row.values[name] * scale) for name, scale in scales],
                 ),
             )
+
+    def _insertion(
+        self, measurement: str, names: tuple[str, ...]
+    ) -> tuple[str, list[tuple[str, float]]]:
+        """The statement that keeps a row of these fields, and the scale of each that is kept.
+
+        Most windows of a subject have the same fields: the statements are remembered.
+        """
+        known = self._insertions.get((measurement, names))
+        if known is None:
+            columns, scales = self._columns[measurement], self._scales[measurement]
+            kept = [(name, scales[name]) for name in names if name in columns]
+            fields = ", ".join(["window_id, series_id, texts_id", *(name for name, _ in kept)])
+            marks = ", ".join("?" * (len(kept) + 3))
+            known = f"INSERT INTO m_{measurement} ({fields}) VALUES ({marks})", kept
+            if len(self._insertions) >= 32:
+                self._insertions.clear()
+            self._insertions[measurement, names] = known
+        return known
 
     def prune(self, tier: int, before: float, limit: int) -> list[int]:
         """Deletes the oldest windows of a tier that ended before a time."""

@@ -275,10 +275,11 @@ class Device:
         values["memory_clock_hertz"] = self.number("nvmlDeviceGetClockInfo", kind) * 1_000_000
 
     def _throttle_times(self, values: dict[str, float]) -> None:
-        counted = [self.fields.value(field) for field in self._throttle]
-        software, hardware, brake, cap = (
-            share.add(value, self.now) for share, value in zip(self._shares, counted, strict=True)
-        )
+        # All are read before one is counted: where one fails, none has moved.
+        a, b, c, d = map(self.fields.value, self._throttle)
+        first, second, third, fourth = self._shares
+        software, hardware = first.add(a, self.now), second.add(b, self.now)
+        brake, cap = third.add(c, self.now), fourth.add(d, self.now)
         if software is not None and hardware is not None:
             values["throttle_thermal_ratio"] = max(software, hardware)
         if brake is not None:
