@@ -1,7 +1,7 @@
 """The daemon on the fake library under a clock that needs no waiting: what grows over many ticks.
 
 `python -m tests.agent.soak TICKS FOLDER` prints, as JSON, what the daemon and its NVML process hold
-after a tenth of the ticks and at the end.
+after a tenth of the ticks and at the end; the log goes to stderr.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from agent import logs
 from agent.alerts.alarm import Alarm
 from agent.alerts.rulebook import Rulebook
 from agent.config.settings import Settings
@@ -40,6 +41,7 @@ def held(pid: int) -> dict[str, int]:
 
 def main(ticks: int, folder: Path) -> None:
     """Runs the daemon for so many seconds of its clock."""
+    logs.start("info")
     clock = ManualClock(START - 0.5)
     client = partial(NvmlClient, clock=clock.monotonic)
     source = MachineSource(Settings(), "n1", patience=None, nvml=client)
