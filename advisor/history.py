@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +45,26 @@ class History(Protocol):
         """The host's events, in order."""
 
 
-class LocalHistory:
+class Closed(ABC):
+    """What a `with` block closes at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of what it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class LocalHistory(Closed):
     """One or several local stores, each of any number of hosts, read as one history.
 
     Where two stores hold the same window of a host, the store named first is believed.
@@ -68,17 +88,6 @@ class LocalHistory:
         """Lets go of the files."""
         for reader in self._readers:
             reader.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def hosts(self) -> list[str]:
         return sorted(self._hosts)

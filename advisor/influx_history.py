@@ -12,10 +12,10 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from advisor.errors import AdvisorError
+from advisor.history import Closed
 from advisor.influxql import InfluxQL, Series, quoted
 from advisor.service_config import InfluxReading
 from telemetry.event import Event, Severity
@@ -41,7 +41,7 @@ class Digests(Protocol):
         """Keeps a day."""
 
 
-class InfluxHistory:
+class InfluxHistory(Closed):
     """All hosts of one InfluxDB."""
 
     def __init__(
@@ -67,17 +67,6 @@ class InfluxHistory:
         """Lets go of the connections."""
         self._influx.close()
         self._long.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def hosts(self) -> list[str]:
         return list(self._hosts)
