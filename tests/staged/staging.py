@@ -16,7 +16,7 @@ from advisor.finding import Finding
 from advisor.observe import observe
 from advisor.rulebook import Rulebook
 from advisor.sizing.case import Case
-from telemetry.inventory import GpuInfo, Inventory, Pcie
+from telemetry.inventory import GpuInfo, Inventory, MigInstance, Pcie
 from telemetry.simulation import Scenario, Simulation, load_scenario
 from telemetry.window import Key, Row, Window
 from tests.staged.memory import MemoryHistory
@@ -38,12 +38,21 @@ class Hole:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the agent could see, where that is less than all. `drawn_days` are repeated."""
+    """What the agent could see, where that is less than all.
+
+    `drawn_days` are repeated, with `repeat_last` the last of them alone. `mig`: each card is one
+    slice of half its memory, which tells its activity but no utilisation.
+    """
 
     hours: float = WEEK_HOURS
     drawn_days: int = 1
+    repeat_last: bool = False
     hole: Hole | None = None
     unseen: tuple[str, ...] = ()
+    unseen_ports: tuple[str, ...] = ()
+    lost_card: int | None = None
+    mig: bool = False
+    power_limit_watts: float | None = None
     nvlink: bool = True
     pcie_width: int | None = None
     read_benchmark: float | None = None
@@ -64,6 +73,7 @@ class Expected:
     guide: str | None = None
     line: int | None = None
     confidence_at_most: float = 1.0
+    says: str | None = None
     two_answers: str | None = None
 
     def against(self, findings: tuple[Finding, ...]) -> list[str]:
@@ -83,6 +93,8 @@ class Expected:
             wrong.append(f"{self.dimension}: {missing} did not speak, only {found.rules}")
         if found.confidence > self.confidence_at_most:
             wrong.append(f"{self.dimension}: confidence {found.confidence}")
+        if self.says is not None and self.says not in str(found.reason):
+            wrong.append(f"{self.dimension}: says not {self.says!r}: {found.reason}")
         return wrong
 
 
@@ -152,6 +164,10 @@ def _gpu(gpu: GpuInfo, seen: Seen) -> GpuInfo:
         gpu = replace(gpu, nvlink_peers=())
     if seen.card_name is not None:
         gpu = replace(gpu, name=seen.card_name, pci_device_id=None, compute_capability=None)
+    if seen.power_limit_watts is not None:
+        gpu = replace(gpu, power_limit_watts=seen.power_limit_watts)
+    if seen.mig and gpu.memory_bytes is not None:
+        gpu = replace(gpu, mig=(MigInstance(1, 0, "3g.40gb", gpu.memory_bytes // 2),))
     return gpu
 
 
@@ -161,20 +177,46 @@ def windows(staged: Staged) -> Iterator[Window]:
     length = seen.drawn_days * DAY
     simulation = Simulation(staged.scenario, MONDAY)
     drawn = [simulation.window(MONDAY + at) for at in range(0, length, STEP)]
+    lost = () if seen.lost_card is None else (staged.scenario.server.gpus[seen.lost_card].uuid,)
     for at in range(0, round(seen.hours * 3600), STEP):
         hole = seen.hole
         if hole and at % (hole.every_hours * 3600) >= (hole.every_hours - hole.hours) * 3600:
             continue
-        window = drawn[at % length // STEP]
-        rows = {k: _row(k, r, seen) for k, r in window.rows.items() if k[0] not in seen.unseen}
+        turn = at % length
+        if seen.repeat_last and at >= length:
+            turn = length - DAY + at % DAY
+        window = drawn[turn // STEP]
+        rows = dict(
+            _seen_row(k, r, seen)
+            for k, r in window.rows.items()
+            if k[0] not in seen.unseen
+            and not (k[0] == "engine" and k[1] in seen.unseen_ports)
+            and not (lost and k[1:2] == lost)
+        )
         yield replace(window, start=MONDAY + at, rows=rows)
 
 
+_NOT_OF_A_SLICE = ("utilization_ratio", "memory_utilization_ratio", "power_", "pcie_")
 _KEPT_OF_MEANS = ("_max", "_min", "_zero_ratio", "_busy_ratio", "_count")
 
 
-def _row(key: Key, row: Row, seen: Seen) -> Row:
-    if not seen.means_only:
-        return row
-    values = {n: v for n, v in row.values.items() if not n.endswith(_KEPT_OF_MEANS)}
-    return Row(values, row.texts)
+def _seen_row(key: Key, row: Row, seen: Seen) -> tuple[Key, Row]:
+    values, texts = dict(row.values), row.texts
+    if seen.means_only:
+        values = {n: v for n, v in values.items() if not n.endswith(_KEPT_OF_MEANS)}
+    if seen.power_limit_watts is not None and key[0] == "gpu":
+        limit = seen.power_limit_watts
+        watts = {n: min(v, limit) for n, v in values.items() if n.startswith("power_")}
+        values |= watts
+    if seen.mig and key[0] in ("gpu", "gpu_process"):
+        key = (key[0], f"{key[1]}/1/0", *key[2:])
+        values = {n: v for n, v in values.items() if not n.startswith(_NOT_OF_A_SLICE)}
+        if "memory_total_bytes" in values:
+            values["memory_total_bytes"] = values["memory_total_bytes"] / 2
+        for name in ("memory_used_bytes", "memory_used_bytes_min", "memory_used_bytes_max"):
+            if name in values:
+                values[name] = values[name] / 2
+    if seen.mig and "gpu_uuids" in texts:
+        slices = (f"{uuid}/1/0" for uuid in texts["gpu_uuids"].replace(",", " ").split())
+        texts = {**texts, "gpu_uuids": " ".join(slices)}
+    return key, Row(values, texts)
