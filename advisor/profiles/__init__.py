@@ -37,6 +37,7 @@ class Rule:
     """One documented rule: `quantity operator value`.
 
     `quantity` is a name of `advisor.sizing.quantities`; a rule without one is kept as text.
+    `at_most` is the upper end of a rule that names a range; more than that is advice.
     `tolerance` is the share by which the value may be missed (marketed against usable sizes).
     `when_*` narrow the rule to jobs of a size; an unknown size means that the rule abstains.
     `breach` is what a breach means: under, over or advice. Of rules that say the same of one
@@ -54,6 +55,7 @@ class Rule:
     quantity: str | None = None
     operator: str | None = None
     value: float | None = None
+    at_most: float | None = None
     unit: str | None = None
     tolerance: float = 0.0
     breach: Verdict = Verdict.ADVICE
@@ -84,6 +86,10 @@ class Rule:
             case "==":
                 return abs(quantity - self.value) <= slack
         raise ValueError(f"{self.id}: unknown operator {self.operator!r}")
+
+    def beyond(self, quantity: float) -> bool:
+        """Whether a value of the rule's quantity lies above the range that it names."""
+        return self.at_most is not None and quantity > self.at_most
 
 
 @dataclass(frozen=True)

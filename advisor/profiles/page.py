@@ -88,8 +88,10 @@ def _compared(rule: Rule) -> str:
     if rule.when_job_gpus_at_least is not None:
         when.append(f"jobs on {rule.when_job_gpus_at_least} GPUs or more")
     narrowed = f" ({', '.join(when)})" if when else ""
+    upper = "" if rule.at_most is None else f" (above {rule.at_most:g}: advice)"
     return (
-        f"`{rule.quantity}` {rule.operator} {rule.value:g} {rule.unit or ''}{tolerance}{narrowed}"
+        f"`{rule.quantity}` {rule.operator} {rule.value:g} {rule.unit or ''}{upper}{tolerance}"
+        f"{narrowed}"
     )
 
 

@@ -79,6 +79,26 @@ class Case:
         """The server's GPUs."""
         return tuple(Card(gpu, _catalogued(gpu)) for gpu in self.inventory.gpus)
 
+    @cached_property
+    def sliced(self) -> bool:
+        """Whether a card is cut into instances (MIG): what its others hold may not be seen."""
+        seen = () if self.observations is None else self.observations.gpus
+        return any(card.info.mig for card in self.cards) or any("/" in uuid for uuid in seen)
+
+    def memory_of(self, uuid: str) -> float | None:
+        """Of a card or of a MIG instance (`UUID/GI/CI`); None where it does not tell."""
+        whole, *parts = uuid.split("/")
+        card = next((card for card in self.cards if card.info.uuid == whole), None)
+        if card is None or not parts:
+            return None if card is None else card.memory_bytes
+        of = (
+            size
+            for i in card.info.mig
+            if [str(i.gi), str(i.ci)] == parts
+            if (size := i.memory_bytes)
+        )
+        return next((float(size) for size in of), None)
+
     @property
     def total_vram_bytes(self) -> float | None:
         """Memory of all cards together, None where one of them does not tell."""

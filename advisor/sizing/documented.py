@@ -53,8 +53,9 @@ def _concerns(case: Case, rule: Rule) -> bool:
 
 def _opinion(case: Case, rule: Rule, value: float) -> Opinion:
     assert rule.quantity is not None
-    met = rule.met(value)
-    verdict = Verdict.RIGHT if met else rule.breach
+    beyond = rule.beyond(value)
+    met = rule.met(value) and not beyond
+    verdict = Verdict.RIGHT if met else Verdict.ADVICE if beyond else rule.breach
     if verdict is Verdict.OVER:  # over needs a measurement that less would do
         verdict = Verdict.ADVICE
     confidence = "right" if met else "advice" if verdict is Verdict.ADVICE else "documented"
@@ -62,7 +63,7 @@ def _opinion(case: Case, rule: Rule, value: float) -> Opinion:
         "as documented ({says}): {have}"
         if met
         else "below the documented profile ({says}): {have}"
-        if rule.breach is Verdict.UNDER
+        if verdict is Verdict.UNDER
         else "the guide advises {says}; here: {have}"
     )
     return Opinion(
@@ -72,7 +73,9 @@ def _opinion(case: Case, rule: Rule, value: float) -> Opinion:
         case.thresholds.number("confidence", confidence),
         rule=rule.id,
         precedence=rule.precedence,
-        evidence=(Evidence(rule.quantity, "inventory", value, rule.value),),
+        evidence=(
+            Evidence(rule.quantity, "inventory", value, rule.at_most if beyond else rule.value),
+        ),
     )
 
 

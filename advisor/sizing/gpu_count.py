@@ -33,7 +33,9 @@ def judge(case: Case) -> Finding:
         case,
         _DIMENSION,
         opinions,
-        otherwise=say(
+        otherwise=say("the cards are cut into MIG instances, which are not counted as cards")
+        if case.sliced
+        else say(
             "the size of the model and its peak KV cache are not both known;"
             " name the model in the configuration's [server] section, or let the engine's"
             " metrics be read"
@@ -78,8 +80,8 @@ def _trains_on_all(case: Case) -> list[Opinion]:
     """A training run spreads over the cards that it was given: are those all, and at work?"""
     trained = {uuid for d in case.demands if d.phase in FEEDING for uuid in d.gpus}
     have = {card.info.uuid for card in case.cards}
-    waiting = case.hours(State.STARVED)
-    if trained != have or waiting > case.hours(State.BUSY):
+    waiting, busy = case.hours(State.STARVED), case.hours(State.BUSY)
+    if trained != have or busy <= 0.0 or waiting > busy:
         return []
     return [
         Opinion(
@@ -101,7 +103,7 @@ class _Need:
 def _need(case: Case) -> _Need | None:
     """The fewest of the same cards that would have served, where engines tell what they need."""
     past = case.past
-    if past is None or not past.serves or not case.busy_sums:
+    if past is None or not past.serves or not case.busy_sums or case.sliced:
         return None
     if len({card.name for card in case.cards}) > 1:
         return None

@@ -53,7 +53,7 @@ class LookBack:
     """The moments in order of time. `counted` is true where the cards tell their own activity
 
     (multiprocessors, tensor cores, memory), so that utilisation need not stand in for it.
-    `tokens_per_second` is the median of what a running request was given.
+    `tokens_per_second` is what a running request was given (see `_tokens_per_second`).
     """
 
     jobs: tuple[JobDemand, ...]
@@ -74,7 +74,9 @@ def look_back(case: Case) -> LookBack | None:
     jobs = case.demands
     if any(job.vram_bytes is None for job in jobs):
         return None
-    per_gpu = [levels(case, uuid, _told_by_engine(jobs)) for uuid in case.observations.gpus]
+    speed = _tokens_per_second(case)
+    told = speed is not None and _told_by_engine(jobs)
+    per_gpu = [levels(case, uuid, told) for uuid in case.observations.gpus]
     if any(not found for found in per_gpu):
         return None
     memory = [_memory(case, job) for job in jobs]
@@ -86,7 +88,7 @@ def look_back(case: Case) -> LookBack | None:
         series.known(t.frame, "dram_active_ratio") and series.known(t.frame, "sm_active_ratio")
         for t in case.observations.gpus.values()
     )
-    return LookBack(tuple(jobs), moments, counted, _tokens_per_second(case))
+    return LookBack(tuple(jobs), moments, counted, speed)
 
 
 def busy_sums(case: Case) -> list[float]:
@@ -225,12 +227,22 @@ def _memory(case: Case, job: JobDemand) -> dict[int, float]:
 
 
 def _tokens_per_second(case: Case) -> float | None:
-    """The median over windows of tokens made a second for each running request."""
+    """Tokens made a second for each running request: the median of the windows with a request
+
+    throughout. Where requests are too rare for that, all tokens over all the time that requests
+    ran: a window's mean of both holds the quiet seconds too, and their ratio does not.
+    """
     rates = []
+    tokens = ran = 0.0
     for frame in case.frames("engine"):
         made = frame.columns.get("generation_tokens_per_second")
         running = frame.columns.get("requests_running")
         for rate, requests in zip(made or (), running or (), strict=False):
-            if rate and requests and requests >= 1.0:
+            if rate is None or requests is None:
+                continue
+            tokens, ran = tokens + rate, ran + requests
+            if rate > 0.0 and requests >= 1.0:
                 rates.append(rate / requests)
-    return series.percentile(rates, 0.5) if rates else None
+    if rates:
+        return series.percentile(rates, 0.5)
+    return tokens / ran if tokens > 0.0 and ran > 0.0 else None

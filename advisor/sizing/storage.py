@@ -33,6 +33,12 @@ _CAUSES: dict[Cause, tuple[Message, Message]] = {
 }
 
 
+_SHARDS = say(
+    "Pack the small files into large shards that are read in sequence, or copy them to RAM or NVMe"
+    " first: the disk gives few bytes for many reads."
+)
+
+
 def judge(case: Case) -> Finding:
     """Under where the job lost time to storage, or the data lie where the guides say not."""
     opinions = [_with_recommendation(o) for o in documented.opinions(case, _DIMENSION)]
@@ -74,6 +80,9 @@ def _measured(case: Case) -> list[Opinion]:
         ]
     worst = max(lost, key=lambda cause: lost[cause])
     what, advice = _CAUSES[worst]
+    small = _small_reads(case) if worst is Cause.LOCAL_STORAGE else ()
+    if small:
+        advice = _SHARDS
     under = total >= limits.number("starvation", "under")
     return [
         Opinion(
@@ -85,12 +94,32 @@ def _measured(case: Case) -> list[Opinion]:
                 what=what,
             ),
             limits.number("confidence", "measured"),
-            evidence=_evidence(case, total),
+            rules=("R54",) if small else (),
+            evidence=(*_evidence(case, total), *small),
             recommendation=advice,
             cause=worst.value,
             lost_ratio=total,
         )
     ]
+
+
+def _small_reads(case: Case) -> tuple[Evidence, ...]:
+    """The devices with data that were read in small pieces, by bytes over requests.
+
+    The kernel merges neighbouring reads before it counts them, so that small ones were scattered.
+    """
+    least = case.thresholds.number("storage", "small_read_bytes")
+    frames = {frame.key[1]: frame for frame in case.frames("disk")}
+    found = []
+    for device in data_devices(case):
+        columns = frames[device.name].columns if device.name in frames else {}
+        read, requests = (columns.get(f"{w}_per_second", ()) for w in ("read_bytes", "reads"))
+        pairs = [p for p in zip(read, requests, strict=False) if None not in p]
+        count = sum(requests or 0.0 for _, requests in pairs)
+        mean = sum(size or 0.0 for size, _ in pairs) / count if count else None
+        if mean is not None and mean < least:
+            found.append(Evidence("disk.read_bytes", "mean of a read", round(mean), least))
+    return tuple(found)
 
 
 def _slow_devices(case: Case) -> list[Opinion]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
+from advisor.finding import Basis, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, Message, say
 from advisor.sizing import series
 from advisor.sizing.case import Case
@@ -10,6 +10,7 @@ from advisor.sizing.opinion import Opinion, abstention, settle, too_short
 from telemetry.states import Cause, State
 
 _DIMENSION = Dimension.USAGE
+_RESTART = say("Look for a hung collective: restart the job, and give it a time-out.")
 
 
 def judge(case: Case) -> Finding:
@@ -37,27 +38,9 @@ def judge(case: Case) -> Finding:
             say("what the GPUs did is unknown for most of the time that was covered"),
         )
     if case.idle:
-        opinions.append(
-            Opinion(
-                Verdict.IDLE,
-                Basis.MEASURED,
-                say(
-                    "the GPUs worked {busy} of {covered} GPU-hours",
-                    busy=Amount(busy, "count"),
-                    covered=Amount(covered, "count"),
-                ),
-                limits.number("confidence", "measured"),
-                rule="R39" if _is_training_node(case) else None,
-                evidence=evidence,
-                recommendation=None
-                if case.inventory.standby
-                else say("Give the server other work, or let it go; power it down until then."),
-                saving=None
-                if case.inventory.standby
-                else say("{hours} GPU-hours did nothing", hours=Amount(covered - busy, "count")),
-            )
-        )
+        opinions.append(_idle(case, busy, covered, evidence))
     opinions += _troubles(case, covered, evidence)
+    opinions += _seldom(case, busy / known, evidence)
     opinions.append(
         Opinion(
             Verdict.RIGHT,
@@ -68,6 +51,64 @@ def judge(case: Case) -> Finding:
         )
     )
     return settle(case, _DIMENSION, opinions, otherwise=say("nothing was observed"))
+
+
+def _idle(case: Case, busy: float, covered: float, evidence: tuple[Evidence, ...]) -> Opinion:
+    stuck = case.hours(State.STUCK)
+    hung = stuck > case.thresholds.number("usage", "stuck_hours")
+    worked = {"busy": Amount(busy, "count"), "covered": Amount(covered, "count")}
+    kept = bool(case.inventory.standby) and not hung
+    return Opinion(
+        Verdict.IDLE,
+        Basis.MEASURED,
+        say(
+            "the GPUs worked {busy} of {covered} GPU-hours, and were stuck for {stuck}: busy by"
+            " utilisation while nothing moved",
+            stuck=Amount(stuck, "count"),
+            **worked,
+        )
+        if hung
+        else say("the GPUs worked {busy} of {covered} GPU-hours", **worked),
+        case.thresholds.number("confidence", "measured"),
+        rule="R39" if _is_training_node(case) and not hung else None,
+        evidence=evidence,
+        recommendation=None
+        if kept
+        else _RESTART
+        if hung
+        else say("Give the server other work, or let it go; power it down until then."),
+        saving=None
+        if kept
+        else say("{hours} GPU-hours did nothing", hours=Amount(covered - busy, "count")),
+    )
+
+
+def _seldom(case: Case, duty: float, evidence: tuple[Evidence, ...]) -> list[Opinion]:
+    """A training node that works seldom, seen for about four weeks: the guide asks for a plan."""
+    limits = case.thresholds
+    assert case.observations is not None
+    enough = case.observations.covered_hours >= limits.number("usage", "sustained_hours")
+    least = limits.number("usage", "sustained_duty")
+    if not enough or duty >= least or case.inventory.standby or not _is_training_node(case):
+        return []
+    return [
+        Opinion(
+            Verdict.ADVICE,
+            Basis.DOCUMENTED,
+            say(
+                "the GPUs worked {duty} of the hours; the guide sees sense in such a node only with"
+                " a plan of sustained use",
+                duty=Amount(duty, "ratio"),
+            ),
+            limits.number("confidence", "advice"),
+            rule="R39",
+            evidence=(Evidence("busy", "share of the known GPU-hours", duty, least), *evidence),
+            recommendation=say(
+                "Before the next purchase, compare with renting for the hours that it works."
+            ),
+            step=Step.FEWER_GPUS,
+        )
+    ]
 
 
 def _is_training_node(case: Case) -> bool:
@@ -100,7 +141,7 @@ def _troubles(case: Case, covered: float, evidence: tuple[Evidence, ...]) -> lis
         (
             case.hours(State.STUCK),
             stuck_limit,
-            say("Look for a hung collective: restart the job, and give it a time-out."),
+            _RESTART,
             say("stuck: busy by utilisation while nothing moved"),
         ),
         (

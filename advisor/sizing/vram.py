@@ -44,8 +44,7 @@ def judge(case: Case) -> Finding:
 
 
 def _capacity(case: Case, demand: JobDemand) -> float | None:
-    by_uuid = {card.info.uuid: card.memory_bytes for card in case.cards}
-    sizes = [by_uuid.get(uuid) for uuid in demand.gpus]
+    sizes = [case.memory_of(uuid) for uuid in demand.gpus]
     known = [s for s in sizes if s is not None]
     return sum(known) if known and len(known) == len(sizes) else None
 
@@ -84,6 +83,7 @@ def _job(case: Case, demand: JobDemand) -> Opinion | None:
         Basis.MEASURED,
         reason,
         min(demand.confidence, limits.number("confidence", "right")),
+        rule=None if demand.upper_bound else "R19",
         evidence=evidence,
         recommendation=say("A card with less memory would do for this work.") if roomy else None,
         step=Step.SMALLER_CLASS,

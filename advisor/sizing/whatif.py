@@ -36,8 +36,8 @@ class Replay:
 
 
 def replays(case: Case, past: LookBack) -> tuple[Replay, ...]:
-    """One a smaller option; none where no window saw all GPUs."""
-    if not any(moment.complete for moment in past.moments):
+    """One a smaller option; none where no window saw all GPUs, or only slices of cards were."""
+    if case.sliced or not any(moment.complete for moment in past.moments):
         return ()
     return tuple(_replay(case, past, option) for option in _options(case, past))
 

@@ -1,4 +1,5 @@
-"""The mutation run: each documented rule that is checked gets its operator flipped.
+"""The mutation run: each documented rule that is checked gets its operator flipped, and a range
+that it names loses its upper end.
 
 A rule whose flipping no staged server notices is not tested. `python -m tests.staged.mutation`
 prints the table.
@@ -23,10 +24,18 @@ def rules() -> list[Rule]:
     return [r for r in Profiles.load().rules if r.operator is not None and r.status in spoken]
 
 
-def broken_by(rule: Rule) -> str | None:
-    """The first staged server whose expectations fail with the rule flipped, None where none."""
+def mutants(rule: Rule) -> dict[str, Rule]:
+    """The rule made wrong, by what was done to it."""
     assert rule.operator is not None
-    wrong = replace(rule, operator=FLIPPED[rule.operator])
+    flipped = FLIPPED[rule.operator]
+    made = {flipped: replace(rule, operator=flipped)}
+    if rule.at_most is not None:
+        made[f"no end at {rule.at_most:g}"] = replace(rule, at_most=None)
+    return made
+
+
+def broken_by(rule: Rule, wrong: Rule) -> str | None:
+    """The first staged server whose expectations fail with the wrong rule, None where none."""
     profiles = Profiles(tuple(wrong if r.id == rule.id else r for r in Profiles.load().rules))
     for name in _likely_first(rule):
         findings = judge(with_profiles(staging.case(name), profiles))
@@ -60,14 +69,14 @@ def main() -> int:
     print("| rule | status | quantity | operator | flipped | breaks |")
     print("|---|---|---|---|---|---|")
     for rule in rules():
-        name = broken_by(rule)
-        survivors += name is None
-        assert rule.operator is not None
-        print(
-            f"| {rule.id} | {rule.status.value} | {rule.quantity} | {rule.operator} |"
-            f" {FLIPPED[rule.operator]} | {name or 'NOTHING'} |",
-            flush=True,
-        )
+        for made, wrong in mutants(rule).items():
+            name = broken_by(rule, wrong)
+            survivors += name is None
+            print(
+                f"| {rule.id} | {rule.status.value} | {rule.quantity} | {rule.operator} |"
+                f" {made} | {name or 'NOTHING'} |",
+                flush=True,
+            )
     return 1 if survivors else 0
 
 
