@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.require import need, need_program
 
@@ -19,6 +19,7 @@ from tests.require import need, need_program
 def chromium() -> Iterator[Browser]:
     """A headless browser; skips or fails the test where Chromium is absent."""
     program = need_program("chromium", "chromium")
+    expect.set_options(timeout=30_000)  # two cores, shared with servers and daemons
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=str(program),
