@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, say
-from advisor.sizing import documented
+from advisor.sizing import documented, well_used
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
 from advisor.sizing.whatif import Replay, smaller_class
@@ -81,7 +81,7 @@ def _costly_for_inference(case: Case) -> list[Opinion]:
             ),
             limits.number("confidence", "advice"),
             rule="R24",
-            evidence=(Evidence("gpu", "model", dear[0].name),),
+            evidence=(Evidence("gpu", "model", dear[0].name), *well_used.evidence(case)),
             recommendation=say(
                 "At the next purchase, let the measured need choose the card, not the brand."
             ),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from advisor.demand import JobDemand
 from advisor.finding import Basis, Demand, Dimension, Evidence, Finding, Step, Verdict
 from advisor.message import Amount, Value, say
-from advisor.sizing import documented, series
+from advisor.sizing import documented, series, well_used
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
 from advisor.sizing.whatif import fewest, smaller_class
@@ -179,6 +179,7 @@ def _full(case: Case) -> list[Opinion]:
     if given is not None:
         level = limits.number("vram", "given")
         evidence.append(Evidence("gpu.memory_used_bytes", "maximum over total", given, level))
+    evidence += well_used.evidence(case)
     return [
         Opinion(
             Verdict.ADVICE if more else Verdict.UNDER,

@@ -9,6 +9,7 @@ import pytest
 from advisor.money import Payback
 from advisor.prices import Range
 from advisor.profiles import Profiles
+from advisor.report import markdown
 from advisor.report.html import pages
 from advisor.report.language import Language
 from advisor.report.report import Report
@@ -39,6 +40,7 @@ def test_the_page_names_what_would_be_free(language: str) -> None:
     page = pages(told, Language.load(language))["report.html"]
     kept = {"en": "on 3 of 4 GPUs", "es": "en 3 de 4 GPU"}
     assert kept[language] in page.replace("\u00a0", " ")
+    assert kept[language] in markdown.text(told, Language.load(language))
 
 
 def test_a_single_server_has_a_section_only_where_prices_were_given() -> None:

@@ -59,13 +59,19 @@ def test_advice_is_told_in_the_order_in_which_to_follow_it(
     assert told[0] == steps[0]
 
 
-def test_a_queue_is_answered_with_how_well_the_first_card_is_used() -> None:
-    (count,) = [
-        f
-        for f in judge(staging.case("seventy_b_on_two_l40s"))
-        if f.dimension is Dimension.GPU_COUNT
-    ]
-    figures = {e.metric: e.value for e in count.evidence}
+@pytest.mark.parametrize(
+    ("name", "dimension"),
+    [
+        ("seventy_b_on_two_l40s", Dimension.GPU_COUNT),
+        ("chatbot_on_eight_h100", Dimension.GPU_CLASS),
+        pytest.param("seventy_b_on_one_l40s_for_many", Dimension.VRAM, marks=pytest.mark.long),
+    ],
+)
+def test_before_a_card_is_bought_it_is_told_how_well_the_first_is_used(
+    name: str, dimension: Dimension
+) -> None:
+    (found,) = [f for f in judge(staging.case(name)) if f.dimension is dimension]
+    figures = {e.metric: e.value for e in found.evidence}
     assert figures["engine"] == "vllm"
     assert isinstance(figures["engine.kv_cache_usage_ratio"], float)
     assert isinstance(figures["engine.requests_running"], float)
