@@ -30,10 +30,30 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """What held one GPU back, by cause and place: starvation, or what a busy GPU is told beside.
+
+    `hours` are those of the windows, `lost_hours` the time lost within them where that is known.
+    """
+
+    state: State
+    cause: Cause
+    hours: float
+    lost_hours: float | None
+    confidence: float
+    place: str | None
+    bytes_per_second: float | None
+    ceiling_bytes_per_second: float | None
+    ceiling_source: str | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GpuHours:
     """Where the hours of one GPU went over a period; the states add up to the period.
 
-    `causes` are hours of starved windows by cause, `lost_hours` the time lost within them.
+    `causes` are hours of starved windows by cause, `lost_hours` the time lost within them;
+    `losses` tell place, rate and evidence.
     """
 
     host: str
@@ -42,6 +62,7 @@ class GpuHours:
     causes: dict[Cause, float]
     lost_hours: float
     coverage_ratio: float
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

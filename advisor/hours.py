@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from advisor.assessment import GpuHours, GpuTimeline, Observations, OwnerHours, Period
+from advisor.losses import loss_json, losses
 from advisor.processes import NOBODY, UNKNOWN_OWNER, ProcessReader, owners
 from telemetry.metrics import COVERED_SECONDS
 from telemetry.states import Cause, State
@@ -19,7 +20,7 @@ def gpu_hours(observations: Observations, told: Period) -> tuple[GpuHours, ...]:
     add up to the period. Causes and lost hours are those of starved windows.
     """
     return tuple(
-        _hours(observations.host, uuid, timeline, told)
+        _hours(observations, uuid, timeline, told)
         for uuid, timeline in present(observations, told).items()
     )
 
@@ -75,6 +76,7 @@ def gpu_hours_json(hours: GpuHours) -> dict[str, Any]:
         "causes": {cause.value: round(value, 4) for cause, value in hours.causes.items()},
         "lost_hours": round(hours.lost_hours, 4),
         "coverage_ratio": round(hours.coverage_ratio, 4),
+        "losses": [loss_json(loss) for loss in hours.losses],
     }
 
 
@@ -87,7 +89,7 @@ def owner_hours_json(hours: OwnerHours) -> dict[str, Any]:
     }
 
 
-def _hours(host: str, uuid: str, timeline: GpuTimeline, told: Period) -> GpuHours:
+def _hours(observations: Observations, uuid: str, timeline: GpuTimeline, told: Period) -> GpuHours:
     states: dict[State, float] = defaultdict(float)
     causes: dict[Cause, float] = defaultdict(float)
     covered_column = timeline.frame.columns.get(COVERED_SECONDS)
@@ -107,12 +109,16 @@ def _hours(host: str, uuid: str, timeline: GpuTimeline, told: Period) -> GpuHour
         states[State.UNKNOWN] += length - seen
     coverage = covered / length if length > 0 else 0.0
     return GpuHours(
-        host=host,
+        host=observations.host,
         gpu_uuid=uuid,
         hours={state: seconds / 3600 for state, seconds in _ordered(states).items()},
         causes={cause: seconds / 3600 for cause, seconds in causes.items()},
         lost_hours=lost / 3600,
         coverage_ratio=min(1.0, coverage),
+        losses=losses(
+            ((timeline.states[i], float(seconds)) for i, seconds in _parts(timeline, told)),
+            observations.inventory,
+        ),
     )
 
 

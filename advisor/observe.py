@@ -21,8 +21,6 @@ _MORE_GPU_FIELDS = (
     "tensor_active_ratio",
     "dram_active_ratio",
     "dram_active_ratio_max",
-    "nvlink_rx_bytes_per_second",
-    "nvlink_tx_bytes_per_second",
     "nvlink_rx_bytes_per_second_max",
     "nvlink_tx_bytes_per_second_max",
     "temperature_celsius_max",
@@ -82,7 +80,7 @@ def _timelines(
     inventory: Inventory, gpus: dict[str, Frame], frames: dict[str, list[Frame]]
 ) -> dict[str, GpuTimeline]:
     host = frames["host"][0] if frames["host"] else None
-    around = Surroundings(host, tuple(frames["disk"]), tuple(frames["mount"]))
+    around = Surroundings(host, tuple(frames["disk"]), tuple(frames["mount"]), tuple(frames["nic"]))
     threads = inventory.cpu.threads if inventory.cpu is not None else None
     host_jobs = HostJobs(gpus.values(), frames["gpu_process"], threads)
     classifier, teller = Classifier(), PhaseTeller(inventory, frames)

@@ -23,7 +23,7 @@ class StateTexts:
 
     def __call__(self, window: Window) -> Mapping[Key, Mapping[str, str]]:
         host = _frame(window, HOST_KEY, HOST_FIELDS) if HOST_KEY in window.rows else None
-        around = Surroundings(host, self._all(window, "disk"), self._all(window, "mount"))
+        around = Surroundings(host, *(self._all(window, name) for name in ("disk", "mount", "nic")))
         kinds = _kinds(window)
         texts: dict[Key, dict[str, str]] = {}
         for key in window.rows:

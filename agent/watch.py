@@ -139,6 +139,7 @@ class Watch:
             _host(window),
             tuple(_whole(window, key) for key in window.rows if key[0] == "disk"),
             tuple(_whole(window, key) for key in window.rows if key[0] == "mount"),
+            tuple(_whole(window, key) for key in window.rows if key[0] == "nic"),
         )
         states: dict[str, WindowState] = {}
         for key, row in window.rows.items():

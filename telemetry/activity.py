@@ -79,6 +79,30 @@ def _limited(view: GpuView, cells: Cells, plain: WindowState) -> WindowState | N
             cause=Cause.THROTTLED,
             lost=round(slowed, 2),
         )
+    return _exchanging(view, cells, plain) or _link_bound(view, cells, plain)
+
+
+def _exchanging(view: GpuView, cells: Cells, plain: WindowState) -> WindowState | None:
+    """Kernels all the time, little computed, and a whole NVLink's worth of traffic: a training
+    that mostly exchanges. Ranks of an engine do so while they decode, and are well."""
+    t = view.thresholds
+    if cells.kind not in TRAINS or cells.sm is None or cells.sm >= t.stuck_sm_active_ratio:
+        return None
+    if cells.utilization is None or cells.utilization < t.stuck_utilization_ratio:
+        return None
+    for name in ("nvlink_rx_bytes_per_second", "nvlink_tx_bytes_per_second"):
+        rate = view.cell(name, cells.i)
+        if rate is not None and rate >= t.exchange_bytes_per_second:
+            line = f"{name} {rate:.2g} at sm_active_ratio {cells.sm:.2f}"
+            evidence = (*plain.evidence, line)
+            return view.keep(
+                State.BUSY, min(plain.confidence, 0.7), *evidence, cause=Cause.COMMUNICATION
+            )
+    return None
+
+
+def _link_bound(view: GpuView, cells: Cells, plain: WindowState) -> WindowState | None:
+    t = view.thresholds
     generation = view.cell("pcie_link_generation", cells.i)
     width = view.cell("pcie_link_width", cells.i)
     if generation is None or width is None or cells.sm is None:
@@ -163,6 +187,18 @@ def _gaps(
             cause=Cause.UNKNOWN,
             lost=round(lost, 2),
         )
+    if found.cause is Cause.COMMUNICATION:
+        if cells.kind is None:
+            return None
+        return view.keep(
+            State.BUSY,
+            min(plain.confidence, found.confidence),
+            *plain.evidence,
+            *found.evidence,
+            cause=found.cause,
+            lost=round(lost, 2),
+            place=found.place,
+        )
     starved = WindowState(
         State.STARVED,
         round(found.confidence * (1.0 if cells.kind else 0.75), 3),
@@ -170,6 +206,7 @@ def _gaps(
         round(lost, 3),
         (f"gap_lost_ratio {lost:.2f} >= {t.lost_ratio}", *found.evidence),
         view.unused,
+        place=found.place,
     )
     if cells.kind is not None:
         return starved

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from telemetry.idle_power import learn_idle_power
 from telemetry.starvation import Column, StarvationJudge
-from telemetry.state import Cause, Note, State, WindowState
+from telemetry.state import Cause, Note, Place, State, WindowState
 from telemetry.thresholds import Thresholds
 from telemetry.window import Frame
 from telemetry.workload import Kind
@@ -121,13 +121,14 @@ class GpuView:
         cause: Cause | None = None,
         lost: float | None = None,
         note: Note | None = None,
+        place: Place | None = None,
     ) -> WindowState:
         """A state; the same one is made once."""
-        key = (state, confidence, evidence, cause, lost, note)
+        key = (state, confidence, evidence, cause, lost, note, place)
         kept = self._kept.get(key)
         if kept is None:
             kept = self._kept[key] = WindowState(
-                state, round(confidence, 3), cause, lost, evidence, self.unused, note
+                state, round(confidence, 3), cause, lost, evidence, self.unused, note, place
             )
         return kept
 

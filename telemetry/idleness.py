@@ -66,6 +66,7 @@ def _held(view: GpuView, cells: Cells, confidence: float, lines: tuple[str, ...]
                 *evidence,
                 cause=found.cause,
                 lost=1.0,
+                place=found.place,
             )
     growth = _growth(view, cells)
     if growth is not None:

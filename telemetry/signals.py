@@ -15,8 +15,6 @@ from typing import Any
 from telemetry.chains import CHAINS
 from telemetry.window import Sample
 
-_GPU_CHAINS = frozenset({"job_io", "write"})
-
 
 @dataclass(frozen=True, slots=True)
 class Signal:
@@ -61,16 +59,8 @@ class Signals:
                 raise ValueError(f"signals.toml: no chain is called {signal.chain!r}")
         return cls(data["gap"]["metric"], data["gap"]["below"], signals)
 
-    def levels(self, measurement: str) -> dict[str, list[tuple[str, float]]]:
-        """Of each chain the metrics of a measurement that are its signals, with their level."""
-        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for signal in self.signals:
-            if signal.measurement == measurement:
-                found[signal.chain].append((signal.metric, signal.at_least))
-        return dict(found)
-
     def mark(self, sample: Sample) -> None:
-        """Adds `signal_*` to the host's row and `gap_*` to each GPU's row of the sample.
+        """Adds `signal_*` to the host's row, `gap_*` and the job's `signal_*` to each GPU's.
 
         A chain none of whose metrics was read is absent, not zero; so are the gap shares of a
         GPU whose activity was not read.
@@ -111,10 +101,11 @@ class Signals:
             level = row.get(metric)
             if level is not None:
                 name = _GAP_FIELDS[chain]
-                if gap and level >= at_least:
-                    row[name] = 1.0
+                if level >= at_least:
+                    row[_SIGNAL_FIELDS[chain]] = 1.0
+                    row[name] = 1.0 if gap else 0.0
                 elif name not in row:
-                    row[name] = 0.0
+                    row[_SIGNAL_FIELDS[chain]] = row[name] = 0.0
 
 
 _SIGNAL_FIELDS = {chain.name: f"signal_{chain.name}_ratio" for chain in CHAINS}

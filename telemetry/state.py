@@ -41,11 +41,24 @@ class Note(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a job waits: a disk, mount or nic by its name, what it carried, and the most that it
+    can, each where known."""
+
+    measurement: str
+    name: str
+    fstype: str | None = None
+    bytes_per_second: float | None = None
+    ceiling_bytes_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowState:
     """The one state of one GPU in one window.
 
     `lost_ratio` is the share of the window lost to `cause`; a cause can stand beside `busy`
-    (throttled, pcie, or unknown where gaps were seen that nothing explains). `evidence` are short
+    (throttled, pcie, communication, or unknown where gaps were seen that nothing explains), with
+    the `place` that it points to. `evidence` are short
     lines that name field, value and threshold; `unused` names what would have helped and was not
     there.
     """
@@ -57,3 +70,4 @@ class WindowState:
     evidence: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     note: Note | None = None
+    place: Place | None = None

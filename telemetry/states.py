@@ -14,10 +14,10 @@ from telemetry.activity import active_state, busy_state
 from telemetry.chains import CHAINS
 from telemetry.gpu_view import SERVES, TRAINS, Cells, GpuView
 from telemetry.idleness import idle_state
+from telemetry.places import Surroundings
 from telemetry.runs import Candidates
-from telemetry.signals import Signals
-from telemetry.starvation import Column, StarvationJudge, Surroundings
-from telemetry.state import Cause, Note, State, WindowState
+from telemetry.starvation import Column, StarvationJudge
+from telemetry.state import Cause, Note, Place, State, WindowState
 from telemetry.thresholds import Thresholds
 from telemetry.window import Frame
 from telemetry.workload import Kind
@@ -31,6 +31,7 @@ __all__ = [
     "Classifier",
     "Jobs",
     "Note",
+    "Place",
     "State",
     "Surroundings",
     "WindowState",
@@ -63,6 +64,8 @@ FIELDS: tuple[str, ...] = (
     "pcie_rx_bytes_per_second_max",
     "pcie_tx_bytes_per_second",
     "pcie_tx_bytes_per_second_max",
+    "nvlink_rx_bytes_per_second",
+    "nvlink_tx_bytes_per_second",
     "pcie_link_generation",
     "pcie_link_width",
     "tensor_active_ratio_max",
@@ -71,10 +74,11 @@ FIELDS: tuple[str, ...] = (
     "job_read_bytes_per_second",
     "job_write_bytes_per_second",
     *(f"gap_{chain.name}_ratio" for chain in CHAINS),
+    *(f"signal_{chain.name}_ratio" for chain in CHAINS if chain.of_job),
 )
 """Columns of a GPU's frame that the states look at."""
 HOST_FIELDS: tuple[str, ...] = tuple(
-    f"signal_{chain.name}_ratio" for chain in CHAINS if chain.name not in ("job_io", "write")
+    f"signal_{chain.name}_ratio" for chain in CHAINS if not chain.of_job
 )
 """Columns of the host's frame that the states look at."""
 
@@ -93,12 +97,9 @@ class Jobs:
 class Classifier:
     """Gives each window of a GPU its state. Remembers nothing between calls."""
 
-    def __init__(
-        self, thresholds: Thresholds | None = None, signals: Signals | None = None
-    ) -> None:
+    def __init__(self, thresholds: Thresholds | None = None) -> None:
         """Loads what Talla ships where nothing is given."""
         self._thresholds = thresholds or Thresholds.load()
-        self._levels = (signals or Signals.load()).levels("gpu")
 
     def classify(
         self,
@@ -115,9 +116,7 @@ class Classifier:
         """
         around = surroundings or Surroundings()
         jobs = jobs or Jobs()
-        starvation = StarvationJudge(
-            gpu, around, jobs.processor_share, self._thresholds, self._levels
-        )
+        starvation = StarvationJudge(gpu, around, jobs.processor_share, self._thresholds)
         view = GpuView(gpu, starvation, self._thresholds, idle_power_watts)
         return _walk(view, jobs.kinds or [None] * len(gpu))
 

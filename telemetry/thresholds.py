@@ -37,10 +37,12 @@ class Thresholds:
     throttled_ratio: float
     pcie_link_ratio: float
     pcie_sm_active_ratio: float
+    exchange_bytes_per_second: float
     lost_ratio: float
     signal_given_gap: float
     signal_lift: float
     gap_free_ratio: float
+    steady_ratio: float
     unknown_kind_busy_ratio: float
     unknown_kind_seconds: float
     job_processor_share: float

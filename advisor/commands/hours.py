@@ -80,8 +80,9 @@ def _print_gpus(hours: Iterable[GpuHours], places: Mapping[str, str]) -> None:
     table.add_column("covered", justify="right")
     table.add_column("lost to", overflow="fold")
     for h in hours:
-        causes = sorted(h.causes.items(), key=lambda item: -item[1])
-        lost = f"{h.lost_hours:.1f} h: {', '.join(c.value for c, _ in causes)}" if causes else ""
+        starved = [loss for loss in h.losses if loss.state is State.STARVED]
+        named = [f"{x.cause.value} ({x.place})" if x.place else x.cause.value for x in starved]
+        lost = f"{h.lost_hours:.1f} h: {', '.join(named)}" if starved else ""
         cells = [f"{h.hours.get(state, 0.0):.1f}" for state in states]
         table.add_row(
             h.host, places.get(h.gpu_uuid, h.gpu_uuid), *cells, f"{h.coverage_ratio:.0%}", lost

@@ -25,7 +25,7 @@ from advisor.web.picture import (
     SourceError,
 )
 from advisor.web.series import Points, Runs, course, runs_of, tier_of
-from telemetry.metrics import DISK, GPU, HOST, MOUNT
+from telemetry.metrics import DISK, GPU, HOST, MOUNT, NIC
 from telemetry.states import FIELDS, HOST_FIELDS, Classifier, Surroundings, WindowState
 from telemetry.store import StoreError, StoreReader
 from telemetry.window import Frame
@@ -160,6 +160,7 @@ class _Told:
             self.hosts[0] if self.hosts else None,
             tuple(frames("disk", DISK.fields())),
             tuple(frames("mount", MOUNT.fields(), texts=True)),
+            tuple(frames("nic", NIC.fields())),
         )
         threads = (self.inventory.get("cpu") or {}).get("threads")
         self.jobs = HostJobs(self.gpus.values(), self.processes, threads)

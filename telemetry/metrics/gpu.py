@@ -161,6 +161,17 @@ GPU = Family(
             )
             for chain in CHAINS
         ),
+        *(
+            Metric(
+                f"signal_{chain.name}_ratio",
+                "ratio",
+                GAUGE,
+                f"share of seconds in which {chain.help}",
+                MEAN,
+            )
+            for chain in CHAINS
+            if chain.of_job
+        ),
     ),
 )
 

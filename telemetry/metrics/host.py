@@ -58,7 +58,7 @@ HOST = Family(
                 MEAN,
             )
             for chain in CHAINS
-            if chain.name not in ("job_io", "write")  # these belong to a GPU's job
+            if not chain.of_job
         ),
     ),
 )

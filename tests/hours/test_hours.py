@@ -112,6 +112,7 @@ def test_the_commands_print_the_documented_shapes(
         "causes": {},
         "lost_hours": 0.0,
         "coverage_ratio": 1.0,
+        "losses": [],
     }
     assert main(["hours", "--store", store, "--by", "owner", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [

@@ -35,6 +35,8 @@ ELSEWHERE = (
     "dram_active",
     "job_",
     "gap_job_io",
+    "signal_job_io",
+    "signal_write",
     "gap_write",
     "process_count",
 )

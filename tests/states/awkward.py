@@ -15,7 +15,7 @@ from typing import Any
 from telemetry.aggregate import Aggregator
 from telemetry.signals import Signals
 from telemetry.states import Classifier, Jobs, State, Surroundings, WindowState
-from telemetry.window import TIERS, Frame, Key, Sample, Window
+from telemetry.window import TIERS, Key, Sample, Window
 from telemetry.workload import Kind, Signatures
 from tests.states.stage import START, frames_of
 
@@ -66,10 +66,12 @@ class Case:
         for tier in TIERS:
             frames = frames_of(w for w in windows if w.tier == tier)
             gpu = frames[KEYS["gpu"]]
-            disks: tuple[Frame, ...] = tuple(f for k, f in frames.items() if k[0] == "disk")
+            disks, nics = (
+                tuple(f for k, f in frames.items() if k[0] == name) for name in ("disk", "nic")
+            )
             found[tier] = Classifier().classify(
                 gpu,
-                Surroundings(frames.get(KEYS["host"]), disks),
+                Surroundings(frames.get(KEYS["host"]), disks, nics=nics),
                 Jobs([self.kind] * len(gpu)),
                 idle_power_watts=self.idle_watts,
             )

@@ -123,6 +123,7 @@ class Stage:
             frames.get(("host",)),
             tuple(f for k, f in frames.items() if k[0] == "disk"),
             tuple(f for k, f in frames.items() if k[0] == "mount"),
+            tuple(f for k, f in frames.items() if k[0] == "nic"),
         )
         share = None if processor_share is None else [processor_share] * len(gpu)
         return Classifier().classify(gpu, around, Jobs([kind] * len(gpu), share))

@@ -1,0 +1,126 @@
+"""Causes beyond the plain ones, and their places: loaders that never rest, FUSE, gradients."""
+
+from __future__ import annotations
+
+import pytest
+
+from telemetry.states import Cause, Place, State
+from telemetry.window import Key
+from telemetry.workload import Kind
+from tests.states.stage import HEALTHY_HOST, Second, Stage, held, step
+
+IO: Second = {**HEALTHY_HOST, "pressure_io_some_ratio": 0.6}
+FULL: Second = {**HEALTHY_HOST, "pressure_cpu_some_ratio": 0.8, "cpu_busy_ratio": 1.0}
+DISK: dict[Key, Second] = {
+    ("disk", "sda"): {"read_await_seconds": 0.9, "reads_per_second": 0.1},
+    ("disk", "loop0"): {
+        "read_await_seconds": 0.4,
+        "reads_per_second": 30.0,
+        "read_bytes_per_second": 1.2e7,
+    },
+}
+BUCKET: Key = ("mount", "/bucket")
+
+
+def loading(rows: dict[Key, Second], *, blocked: float | None, read: float = 1.2e7) -> Stage:
+    """Work and gaps in turns; the loaders read through both, since their queue is never full."""
+    job: Second = {"job_read_bytes_per_second": read}
+    if blocked is not None:
+        job["job_blocked_ratio"] = blocked
+    return Stage(texts={BUCKET: {"fstype": "fuse.s3fs"}}).cycle(
+        1200, 10, lambda i: step(**job) if i < 6 else held(**job), lambda _: rows
+    )
+
+
+def test_loaders_that_never_rest_do_not_keep_up() -> None:
+    states = loading({("host",): IO, **DISK}, blocked=0.6).states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.LOCAL_STORAGE)}
+    # The disk at which reads wait, not the one that answered once and late.
+    assert {s.place for s in states} == {Place("disk", "loop0", bytes_per_second=1.2e7)}
+    assert all(s.confidence <= 0.6 for s in states)
+
+
+@pytest.mark.parametrize("blocked", [0.0, 0.1, None])
+def test_a_disk_that_others_keep_busy_explains_nothing(blocked: float | None) -> None:
+    states = loading({("host",): IO, **DISK}, blocked=blocked).states(Kind.TRAINING)
+    assert {s.state for s in states} == {State.BUSY}
+
+
+def test_loaders_that_rest_while_the_gpu_pauses_keep_up() -> None:
+    stage = Stage().cycle(
+        1200,
+        10,
+        lambda i: step(job_blocked_ratio=0.6) if i < 6 else held(job_blocked_ratio=0.0),
+        lambda _: {("host",): IO, **DISK},
+    )
+    assert {s.state for s in stage.states(Kind.TRAINING)} == {State.BUSY}
+
+
+def test_workers_that_compute_without_a_rest_do_not_keep_up() -> None:
+    stage = loading({("host",): FULL}, blocked=0.0, read=0.0)
+    states = stage.states(Kind.TRAINING, processor_share=0.9)
+    assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.CPU_DATALOADER)}
+    states = stage.states(Kind.TRAINING, processor_share=0.1)
+    assert {s.state for s in states} == {State.BUSY}
+
+
+def test_a_fuse_mount_is_told_by_a_file_that_the_job_has_open_on_it() -> None:
+    rows: dict[Key, Second] = {("host",): IO, BUCKET: {"job_open_ratio": 1.0}}
+    states = loading(rows, blocked=0.6, read=0.0).states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.FUSE_OR_OBJECT_STORAGE)}
+    assert {s.place for s in states} == {Place("mount", "/bucket", "fuse.s3fs")}
+
+
+@pytest.mark.parametrize(
+    ("opened", "read"),
+    [
+        pytest.param(0.0, 0.0, id="no file open on it"),
+        pytest.param(1.0, 5e7, id="its bytes come from block devices"),
+    ],
+)
+def test_a_fuse_mount_that_the_job_does_not_wait_for_is_not_blamed(
+    opened: float, read: float
+) -> None:
+    rows: dict[Key, Second] = {("host",): IO, BUCKET: {"job_open_ratio": opened}}
+    states = loading(rows, blocked=0.6, read=read).states(Kind.TRAINING)
+    assert {s.cause for s in states} == {Cause.UNKNOWN}
+
+
+def exchanging(tx: float) -> Stage:
+    """Gaps while the port receives at its rate."""
+    rest: Second = {"rx_bytes_per_second": 1e6, "tx_bytes_per_second": 1e6, "rx_link_ratio": 0.001}
+    full: Second = {"rx_bytes_per_second": 1.2e9, "tx_bytes_per_second": tx, "rx_link_ratio": 0.95}
+    speed: Second = {"speed_bits_per_second": 1e10}
+    return Stage().cycle(
+        1200,
+        10,
+        lambda i: step(job_blocked_ratio=0.0) if i < 6 else held(job_blocked_ratio=0.0),
+        lambda i: {
+            ("host",): HEALTHY_HOST,
+            ("nic", "eth0"): {**(rest if i < 6 else full), **speed},
+        },
+    )
+
+
+def test_gradients_over_a_full_link_are_communication_and_no_starvation() -> None:
+    states = exchanging(1.2e9).states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.BUSY, Cause.COMMUNICATION)}
+    place = states[0].place
+    assert place is not None
+    assert (place.measurement, place.name) == ("nic", "eth0")
+    assert place.ceiling_bytes_per_second == 1.25e9
+    # One way alone is a download, of what nobody knows.
+    assert {s.cause for s in exchanging(1e7).states(Kind.TRAINING)} == {Cause.UNKNOWN}
+    # An engine's gaps are requests that did not come.
+    assert {s.cause for s in exchanging(1.2e9).states(Kind.LLM_INFERENCE)} == {None}
+
+
+def test_a_training_that_mostly_moves_bytes_over_nvlink_is_told_so() -> None:
+    second = step(0.99, 300, sm_active_ratio=0.15, nvlink_rx_bytes_per_second=9e10)
+    stage = Stage().add(600, second)
+    assert {(s.state, s.cause) for s in stage.states(Kind.TRAINING)} == {
+        (State.BUSY, Cause.COMMUNICATION)
+    }
+    assert {s.cause for s in stage.states(Kind.LLM_INFERENCE)} == {None}
+    working = step(0.99, 600, sm_active_ratio=0.7, nvlink_rx_bytes_per_second=9e10)
+    assert {s.cause for s in Stage().add(600, working).states(Kind.TRAINING)} == {None}
