@@ -35,7 +35,14 @@ class MemoryCollector:
                 Probe(("memory_total_bytes",), self._read_total),
                 Probe(("memory_used_bytes",), self._read_used),
                 Probe(("swap_used_bytes",), self._read_swap),
-                Probe(("swap_in_bytes_per_second", "major_faults_per_second"), self._read_rates),
+                Probe(
+                    (
+                        "swap_in_bytes_per_second",
+                        "major_faults_per_second",
+                        "refaults_per_second",
+                    ),
+                    self._read_rates,
+                ),
             )
         )
 
@@ -81,11 +88,25 @@ class MemoryCollector:
         # A kernel without swap has no pswpin: then nothing can come back from swap.
         if faults is None:
             raise ReadingFailed(Trouble.PERMANENT, "this kernel's /proc/vmstat has no pgmajfault")
-        grown = self._counts.advance((swapped or 0, faults), self._now)
+        refaults = _refaults(text)
+        grown = self._counts.advance((swapped or 0, faults, refaults or 0), self._now)
         if grown is None:
             return
-        elapsed, (pages, majors) = grown
+        elapsed, (pages, majors, again) = grown
         if pages is not None and swapped is not None:
             values["swap_in_bytes_per_second"] = pages * _PAGE_BYTES / elapsed
         if majors is not None:
             values["major_faults_per_second"] = majors / elapsed
+        if again is not None and refaults is not None:
+            values["refaults_per_second"] = again / elapsed
+
+
+def _refaults(vmstat: bytes) -> int | None:
+    """Pages read again that would have stayed, had there been a little more memory; of files and
+    of processes, one number before Linux 5.9 (mm/workingset.c)."""
+    found = [
+        count
+        for name in (b"_file", b"_anon", b"")
+        if (count := number_after(vmstat, b"\nworkingset_activate" + name + b" ")) is not None
+    ]
+    return sum(found) if found else None

@@ -37,6 +37,13 @@ HOST = Family(
         Metric(
             "major_faults_per_second", "faults/second", GAUGE, "faults that read storage", MEAN_MAX
         ),
+        Metric(
+            "refaults_per_second",
+            "pages/second",
+            GAUGE,
+            "pages in use that were pushed out of memory and read again",
+            MEAN_MAX,
+        ),
         *(
             Metric(
                 f"pressure_{resource}_{degree}_ratio",
