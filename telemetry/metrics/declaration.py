@@ -122,6 +122,7 @@ SCALES = {
     "requests": 1e2,
     "requests/second": 1e2,
     "faults/second": 1e2,
+    "pages/second": 1e2,
     "tokens/second": 1e2,
 }
 """The resolution of each unit in the store: values are kept as `round(value * scale)`.
