@@ -94,7 +94,7 @@ def _plain(part: Any, root: str) -> str:
 
     def rounded(value: Any) -> Any:
         if isinstance(value, float):
-            return float(f"{value:.5g}")
+            return value if value.is_integer() else float(f"{value:.5g}")
         if isinstance(value, dict):
             return {
                 k: rounded(v)

@@ -36,6 +36,7 @@ def test_the_parts_of_a_server_have_the_shapes_of_their_commands() -> None:
         "causes",
         "lost_hours",
         "coverage_ratio",
+        "losses",
     }
     phase = server["phases"][0]
     assert phase["phase"] == "training"
