@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from advisor.check import check, declared_work
 from advisor.commands.reading import Reading
 from advisor.demand import job_demands
 from advisor.fleet import FLEET_HOSTS, assess_fleet
+from advisor.hardware_change import HardwareChange, last_change
 from advisor.history import History
 from advisor.hours import gpu_hours, owner_hours
 from advisor.money import Payback, payback, with_savings
@@ -52,13 +54,15 @@ def assess(
     prices: Prices | None = None,
 ) -> Assessment:
     """The answer for one host; a host without windows gets what its inventory says."""
-    inventory = history.inventory(host) or Inventory(host)
     if told is None or sized is None:
+        inventory = history.inventory(host) or Inventory(host)
         nothing = Period(0, 0)
         findings = check(inventory, rulebook)
         return Assessment(host, inventory, nothing, nothing, (), (), (), findings)
-    observations = observe(history, host, sized)
-    judged = _of_today(history, observations)
+    known = history.inventories(host, since=sized.since, until=sized.until)
+    changed = last_change(known)
+    observations = observe(history, host, sized, known[-1][1] if known else None)
+    judged = _unchanged(history, observations, changed)
     case = case_of(judged, rulebook)
     return Assessment(
         host=host,
@@ -73,6 +77,7 @@ def assess(
         work=work(case),
         pool_need=pool_need(case),
         payback=_payback(case, judged, prices),
+        changed=changed,
     )
 
 
@@ -84,11 +89,13 @@ def _payback(case: Case, observations: Observations, prices: Prices | None) -> P
     return payback(observations, busy, known, prices)
 
 
-def _of_today(history: History, observations: Observations) -> Observations:
-    """What was seen since the last card was taken out: the hardware of today is judged by it."""
+def _unchanged(
+    history: History, observations: Observations, changed: HardwareChange | None
+) -> Observations:
+    """What was seen since the hardware last changed, or a card was taken out."""
     installed = {gpu.uuid for gpu in observations.inventory.gpus}
     period = observations.period
-    since = max(
+    taken = max(
         (
             timeline.frame.start[-1] + timeline.frame.seconds[-1]
             for uuid, timeline in observations.gpus.items()
@@ -96,9 +103,11 @@ def _of_today(history: History, observations: Observations) -> Observations:
         ),
         default=period.since,
     )
+    since = taken if changed is None else max(taken, math.ceil(changed.time))
     if not period.since < since < period.until:
         return observations
-    return observe(history, observations.host, Period(since, period.until))
+    rest = Period(since, period.until)
+    return observe(history, observations.host, rest, observations.inventory)
 
 
 def case_of(observations: Observations, rulebook: Rulebook) -> Case:

@@ -12,6 +12,7 @@ from telemetry.states import Cause, State, WindowState
 from telemetry.window import Frame
 
 if TYPE_CHECKING:
+    from advisor.hardware_change import HardwareChange
     from advisor.money import Payback
     from advisor.pooling import PoolNeed
 
@@ -118,7 +119,8 @@ class Assessment:
     `observations` are what it rests on, over the sized period; None where only the inventory is
     known. `work` is what sizing saw of the work, empty where its need is not known;
     `pool_need` the same with each job's memory, of an inference server. `payback` is told with
-    the user's prices alone.
+    the user's prices alone. `changed` is the last change of the hardware within the period: what
+    was seen before it was not sized.
     """
 
     host: str
@@ -133,3 +135,4 @@ class Assessment:
     work: tuple[Work, ...] = ()
     pool_need: PoolNeed | None = None
     payback: Payback | None = None
+    changed: HardwareChange | None = None

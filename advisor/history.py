@@ -41,6 +41,12 @@ class History(Protocol):
     def inventory(self, host: str) -> Inventory | None:
         """The newest inventory of a host, None where none was kept."""
 
+    def inventories(
+        self, host: str, *, since: float, until: float
+    ) -> list[tuple[float, Inventory]]:
+        """What the host was over [since, until): the inventory in force at `since` and each later
+        one, with the time it holds from, oldest first. The newest where none was kept by then."""
+
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         """The host's events, in order."""
 
@@ -128,6 +134,23 @@ class LocalHistory(Closed):
 
         document = newest[1].inventory(host)
         return None if document is None else from_store(document, newest[1].path)
+
+    def inventories(
+        self, host: str, *, since: float, until: float
+    ) -> list[tuple[float, Inventory]]:
+        found = [
+            (time, document, reader.path)
+            for reader in self._hosts.get(host, ())
+            for time, document in reader.inventories(host, until=until)
+        ]
+        found.sort(key=lambda entry: entry[0])
+        if not found:
+            newest = self.inventory(host)
+            return [] if newest is None else [(since, newest)]
+        from advisor.inventories import from_store  # pydantic is loaded only where it is needed
+
+        first = max((i for i, entry in enumerate(found) if entry[0] <= since), default=0)
+        return [(time, from_store(document, path)) for time, document, path in found[first:]]
 
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         found = [

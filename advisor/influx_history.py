@@ -100,19 +100,38 @@ class InfluxHistory(Closed):
         return [frame for frame in pieces if len(frame)]
 
     def inventory(self, host: str) -> Inventory | None:
+        newest = self._inventories(host, 'last("document")', "")
+        return newest[-1][1] if newest else None
+
+    def inventories(
+        self, host: str, *, since: float, until: float
+    ) -> list[tuple[float, Inventory]]:
+        begin = int(since * _NANOSECONDS)
+        before = self._inventories(host, 'last("document")', f" AND time <= {begin}")
+        later = self._inventories(host, '"document"', f" AND {_between(since, until)}")
+        found = before + [entry for entry in later if entry[0] > since]
+        if not found:
+            newest = self.inventory(host)
+            return [] if newest is None else [(since, newest)]
+        return found
+
+    def _inventories(self, host: str, what: str, when: str) -> list[tuple[float, Inventory]]:
         series = self._influx.query(
-            f'SELECT last("document") FROM "inventory" WHERE "host" = {quoted(host)}'
+            f'SELECT {what} FROM "inventory" WHERE "host" = {quoted(host)}{when}'
         )
         if not series:
-            return None
+            return []
         from advisor.inventories import from_store  # pydantic is loaded only where it is needed
 
         origin = f"{self._place}: {host}"
-        try:
-            document = json.loads(series[0].rows[0][1])
-        except ValueError:
-            raise AdvisorError(f"{origin}: its inventory is no JSON") from None
-        return from_store(document, origin)
+        found = []
+        for row in series[0].rows:
+            try:
+                document = json.loads(row[1])
+            except ValueError:
+                raise AdvisorError(f"{origin}: its inventory is no JSON") from None
+            found.append((row[0] / _NANOSECONDS, from_store(document, origin)))
+        return found
 
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         series = self._influx.query(

@@ -34,14 +34,19 @@ GPU_FIELDS: tuple[str, ...] = tuple(
 _UNREAD = frozenset({"gpu", "agent"})
 
 
-def observe(history: History, host: str, period: Period) -> Observations:
+def observe(
+    history: History, host: str, period: Period, inventory: Inventory | None = None
+) -> Observations:
     """What was seen of one host over a period, with the state of each window and the phases.
 
-    GPUs of the inventory that have no windows are there with an empty frame: their time is
+    `inventory` is what the server was at the end of it, where that was read before. GPUs of the
+    inventory that have no windows are there with an empty frame: their time is
     unknown.
     """
-    inventory = history.inventory(host) or Inventory(host)
     since, until = period.since, period.until
+    if inventory is None:
+        held = history.inventories(host, since=since, until=until)
+        inventory = held[-1][1] if held else Inventory(host)
     frames = {
         family.measurement: history.frames(
             host, family.measurement, since=since, until=until, fields=family.fields(), texts=True

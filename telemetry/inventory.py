@@ -142,6 +142,19 @@ class Inventory:
         return document
 
 
+def data_mount(inventory: Inventory, path: str) -> Mount | None:
+    """The mount that a path lies on, None where none of the inventory holds it."""
+    return max(
+        (m for m in inventory.mounts if _within(path, m.path)),
+        key=lambda m: len(m.path),
+        default=None,
+    )
+
+
+def _within(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(mount.rstrip("/") + "/")
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         pairs = ((f.name, getattr(value, f.name)) for f in fields(value))

@@ -168,6 +168,16 @@ class StoreReader:
         ).fetchone()
         return None if row is None else json.loads(row[0])
 
+    def inventories(self, host: str, *, until: float) -> list[tuple[float, dict[str, Any]]]:
+        """The inventories of a host that held before a time, each with the time it holds from,
+        oldest first."""
+        rows = self._connection.execute(
+            "SELECT time, document FROM inventory JOIN host USING (host_id)"
+            " WHERE name = ? AND time < ? ORDER BY time, inventory_id",
+            (host, until),
+        )
+        return [(time, json.loads(document)) for time, document in rows]
+
     def inventories_after(
         self, position: int, limit: int
     ) -> list[tuple[int, float, str, dict[str, Any]]]:

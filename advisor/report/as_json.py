@@ -52,6 +52,11 @@ def _server(server: Server) -> dict[str, Any]:
         "owners": [owner_hours_json(o) for o in assessment.owners],
         "phases": [s.to_json() for s in assessment.segments],
     }
+    if assessment.changed is not None:
+        document["hardware_changed"] = {
+            "time": assessment.changed.time,
+            "what": [str(what) for what in assessment.changed.what],
+        }
     if server.past is not None:
         document["last_report"] = _past(server, server.past)
     return document

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from advisor.phase import Phase
 from advisor.sizing.case import Card, Case
-from telemetry.inventory import BlockDevice, Mount
+from telemetry.inventory import BlockDevice, data_mount
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "glusterfs", "ceph"})
 
@@ -168,22 +168,14 @@ def data_link_bits_per_second(case: Case) -> float | None:
 
 def data_devices(case: Case) -> list[BlockDevice]:
     """The block devices that data paths lie on."""
-    names = {mount.device for path in case.inventory.data_paths if (mount := _mount(case, path))}
+    mounts = (data_mount(case.inventory, path) for path in case.inventory.data_paths)
+    names = {mount.device for mount in mounts if mount is not None}
     return [device for device in case.inventory.block_devices if device.name in names]
-
-
-def _mount(case: Case, path: str) -> Mount | None:
-    """The mount that a path lies on."""
-    return max(
-        (m for m in case.inventory.mounts if _within(path, m.path)),
-        key=lambda m: len(m.path),
-        default=None,
-    )
 
 
 def _carrier(case: Case, path: str) -> str | None:
     """What carries a path: network, fuse, nvme, ssd, hdd; None where unknown."""
-    mount = _mount(case, path)
+    mount = data_mount(case.inventory, path)
     if mount is None:
         return None
     if mount.fstype in NETWORK_FILE_SYSTEMS:
@@ -192,10 +184,6 @@ def _carrier(case: Case, path: str) -> str | None:
         return "fuse"
     device = next((d for d in case.inventory.block_devices if d.name == mount.device), None)
     return None if device is None else device.kind
-
-
-def _within(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
 def fastest_nic_bits_per_second(case: Case) -> float | None:

@@ -101,6 +101,10 @@ def test_all_that_a_history_tells_is_the_same(local: LocalHistory, remote: Influ
     for host in local.hosts():
         assert remote.span(host) == local.span(host)
         assert remote.inventory(host) == local.inventory(host)
+        for since in (0.0, START + 7200.0):
+            told, kept = (h.inventories(host, since=since, until=4e9) for h in (remote, local))
+            assert [i for _, i in told] == [i for _, i in kept]
+            assert [t for t, _ in told] == pytest.approx([t for t, _ in kept])
         assert remote.events(host, since=0, until=4e9) == local.events(host, since=0, until=4e9)
 
 

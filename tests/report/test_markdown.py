@@ -1,6 +1,12 @@
 """The report as Markdown."""
 
-from advisor.report import markdown
+from dataclasses import replace
+
+import pytest
+
+from advisor.hardware_change import HardwareChange
+from advisor.message import say
+from advisor.report import as_json, html, markdown
 from advisor.report.language import LANGUAGES, Language
 from tests.report import staged
 
@@ -31,3 +37,15 @@ def test_tables_stay_tables_and_names_stay_names() -> None:
         assert all(lines[i - 2] == "" for i in rules), "a table begins after an empty line"
         head = [i for i, row in enumerate(rows) if set(row) <= set("|-: ")]
         assert all(widths[i] == widths[i - 1] == widths[i + 1] for i in head)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_change_of_the_hardware_is_told(code: str) -> None:
+    changed = HardwareChange(1_772_400_000.0, (say("RAM"), say("GPUs")))
+    report = staged.report(replace(staged.chatbot(), changed=changed))
+    language = Language.load(code)
+    said = {"en": "Its hardware changed on", "es": "Su hardware cambió el"}[code]
+    assert said in markdown.text(report, language)
+    assert any(said in page for page in html.pages(report, language).values())
+    (server,) = as_json.document(report)["servers"]
+    assert server["hardware_changed"] == {"time": 1_772_400_000.0, "what": ["RAM", "GPUs"]}

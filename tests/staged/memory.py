@@ -60,5 +60,10 @@ class MemoryHistory:
     def inventory(self, host: str) -> Inventory | None:
         return self._inventory
 
+    def inventories(
+        self, host: str, *, since: float, until: float
+    ) -> list[tuple[float, Inventory]]:
+        return [(since, self._inventory)]
+
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         return []

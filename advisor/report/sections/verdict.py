@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.finding import Basis, Finding, Verdict
+from advisor.hardware_change import HardwareChange
 from advisor.message import Amount, Message, say
 from advisor.profiles import Rule
 from advisor.report import words
@@ -33,7 +34,8 @@ class Row:
 class ServerVerdict:
     """The overall verdict, the hardware, and a row for each dimension that could be judged.
 
-    `also` are the dimensions beside the deciding one that have the same verdict in earnest.
+    `changed` is the last change of its hardware within the period; `also` are the dimensions beside
+    the deciding one that have the same verdict in earnest.
     """
 
     server: Server
@@ -44,6 +46,7 @@ class ServerVerdict:
     basis: Message | None
     also: tuple[Message, ...]
     facts: tuple[tuple[Message, Message | Amount | str], ...]
+    changed: HardwareChange | None
     rows: tuple[Row, ...]
 
 
@@ -67,6 +70,7 @@ def build(server: Server) -> ServerVerdict:
             and f.reason != overall.reason
         ),
         tuple(facts(server.assessment.inventory)),
+        server.assessment.changed,
         tuple(_row(server, f) for f in server.findings if f.verdict is not Verdict.ABSTAIN),
     )
 
