@@ -16,13 +16,8 @@ $(STAMP): pyproject.toml constraints.txt
 run: $(STAMP) ## the main job: check-up, this machine sampled, three simulated servers judged
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash demo/main-job
 
-# ARGS alone where it is given; else all but the installation, which has the machine to itself afterwards.
-test: $(STAMP) ## the tests that CI runs, on two cores; ARGS=... for pytest, instead of all
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not long' $(or $(ARGS),--ignore tests/systemd)
-	$(if $(ARGS),,@$(MAKE) --no-print-directory test-systemd)
-
-test-systemd: $(STAMP) ## installed, hung, rebooted, updated and removed in a real systemd (3 minutes)
-	$(BIN)/python -m pytest -n 0 --timeout 900 tests/systemd
+test: $(STAMP) ## the tests that CI runs, on two cores; ARGS=... for pytest
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not long' $(ARGS)
 
 check: $(STAMP) ## format, lint, types, layers, generated files current
 	$(BIN)/ruff format --check .
@@ -71,4 +66,4 @@ clean: ## remove what was built; .venv stays
 include verify.mk
 include install.mk
 
-.PHONY: help setup run test test-systemd check fix regen check-generated bench clean
+.PHONY: help setup run test check fix regen check-generated bench clean

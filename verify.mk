@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet verify-security
+VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet verify-security verify-systemd
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -37,6 +37,10 @@ verify-fleet: $(STAMP) ## a hundred servers in InfluxDB: seconds and memory of a
 # Every parser against 2,000 damaged files and answers.
 verify-security: $(STAMP)
 	TALLA_FUZZ=2000 $(BIN)/python -m pytest --timeout 1800 tests/security
+
+# Installed, killed, hung, rebooted, updated and removed in a real systemd.
+verify-systemd: $(STAMP) ## from nothing to nothing on a machine of its own, in a real systemd
+	$(BIN)/python -m pytest --timeout 900 tests/systemd
 
 # Two simulated weeks: what changed since the first report, and that its advice was followed.
 verify-report: $(STAMP)
