@@ -27,7 +27,7 @@ gpu*.name=NVIDIA H100 80GB HBM3
 gpu*.util=90
 """
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.long]
 
 
 def windows(machine: Machine, measurement: str) -> int:
