@@ -116,7 +116,7 @@ def test_one_server_is_shown_at_once_with_its_charts(browser: Browser, full: Pat
         expect(engine).to_have_count(2)
         expect(engine.first).to_contain_text(re.compile(r"needs [78]\.\d+\WGB"))
         expect(engine.first).to_contain_text(re.compile(r"77\.\d\WGB of"))
-        page.wait_for_function("document.querySelectorAll('.bands rect').length >= 8")
+        page.wait_for_function("() => document.querySelectorAll('.bands rect').length >= 8")
         assert page.locator("figure").count() == 6
         for chart in range(6):
             assert drawn(page, chart) > 100, page.locator("figcaption").nth(chart).inner_text()

@@ -107,7 +107,7 @@ def stop_and_restart(running: Running, stale: bool) -> None:
         expect(row).to_contain_text("H100")
         page.wait_for_selector(".bands rect", timeout=_LONG)
         # It moves: later windows are drawn. (Their figures, rounded, may well be the same.)
-        page.wait_for_function(f"{_NEWEST} > 0", timeout=_LONG)
+        page.wait_for_function(f"() => {_NEWEST} > 0", timeout=_LONG)
         drawn = page.evaluate(_NEWEST)
         page.wait_for_function(f"then => {_NEWEST} > then", arg=drawn, timeout=_LONG)
         expect(page.locator("#cost")).to_contain_text("of one core")
