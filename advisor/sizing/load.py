@@ -98,6 +98,8 @@ def busy_sums(case: Case) -> list[float]:
     """
     if case.observations is None:
         return []
+    if case.past is not None:
+        return [moment.busy for moment in case.past.moments]
     sums: dict[int, float] = defaultdict(float)
     for uuid in case.observations.gpus:
         found = levels(case, uuid, means=True)
@@ -125,6 +127,7 @@ def levels(case: Case, uuid: str, means: bool) -> dict[int, Level]:
     tensor = _column(frame, "tensor_active_ratio", means)
     bandwidth = model.bandwidth_bytes_per_second if model else None
     flops = model.dense_bf16_flops if model else None
+    whole: dict[int, Level] = {}
     parts: dict[int, list[tuple[int, Level]]] = defaultdict(list)
     for i, busy in enumerate(utilization):
         if busy is None:
@@ -135,9 +138,15 @@ def levels(case: Case, uuid: str, means: bool) -> dict[int, Level]:
             None if bandwidth is None else bandwidth * (busy if moved is None else moved),
             None if flops is None else flops * (busy if counted is None else counted),
         )
-        for start, seconds in _bins(frame.start[i], frame.seconds[i]):
+        at, length = frame.start[i], frame.seconds[i]
+        if length == STEP and at % STEP == 0 and at not in parts:  # nearly all windows
+            whole[at] = level
+            continue
+        for start, seconds in _bins(at, length):
+            if start in whole:
+                parts[start].append((STEP, whole.pop(start)))
             parts[start].append((seconds, level))
-    return {start: _mean(found) for start, found in parts.items()}
+    return whole | {start: _mean(found) for start, found in parts.items()}
 
 
 def _column(frame: Frame, name: str, means: bool) -> Sequence[float | None] | None:

@@ -17,7 +17,7 @@ from advisor.message import Amount, Message, say
 from advisor.phase import Phase
 from advisor.sizing import series
 from advisor.sizing.case import FEEDING, Case
-from advisor.sizing.load import STEP, LookBack, Moment
+from advisor.sizing.load import STEP, LookBack
 from advisor.sizing.options import Option, documented
 from advisor.sizing.packing import cards_for
 
@@ -39,7 +39,11 @@ def replays(case: Case, past: LookBack) -> tuple[Replay, ...]:
     """One a smaller option; none where no window saw all GPUs, or only slices of cards were."""
     if case.sliced or not any(moment.complete for moment in past.moments):
         return ()
-    return tuple(_replay(case, past, option) for option in _options(case, past))
+    full: dict[str, list[float]] = {}
+    for option in _options(case, past):
+        if option.name not in full:
+            full[option.name] = _cards_filled(past, option)
+    return tuple(_replay(case, past, option, full[option.name]) for option in _options(case, past))
 
 
 def _options(case: Case, past: LookBack) -> Iterator[Option]:
@@ -57,25 +61,24 @@ def _options(case: Case, past: LookBack) -> Iterator[Option]:
                 yield option
 
 
-def _replay(case: Case, past: LookBack, option: Option) -> Replay:
+def _replay(case: Case, past: LookBack, option: Option, filled: Sequence[float]) -> Replay:
     limits = case.thresholds
     room = option.memory_bytes * limits.number("headroom", "vram")
     context = limits.number("headroom", "process_bytes")
     most = limits.number("headroom", "busy")
     doubt = 1.0 if option.same_card else limits.number("conversion", "factor")
-    loads: list[float] = []
+    loads = [cards / option.count for cards in filled]
     packed: dict[tuple[float, ...], bool] = {}
     served = complete = 0
     backlog = queued = 0.0
-    for moment in past.moments:
-        load = _load(moment, option, past)
+    for moment, load in zip(past.moments, loads, strict=True):
         need = moment.memory
         if need not in packed:
             packed[need] = cards_for([m for m in need if m > 0], room, context) <= option.count
-        loads.append(load)
         # Work that does not fit into its window waits for the next.
-        backlog = max(0.0, backlog + (load - 1.0) * STEP)
-        queued = max(queued, backlog)
+        if load > 1.0 or backlog > 0.0:
+            backlog = max(0.0, backlog + (load - 1.0) * STEP)
+            queued = max(queued, backlog)
         if moment.complete:
             complete += 1
             served += packed[need] and load <= 1.0
@@ -100,17 +103,21 @@ def _replay(case: Case, past: LookBack, option: Option) -> Replay:
     return Replay(option, what_if)
 
 
-def _load(moment: Moment, option: Option, past: LookBack) -> float:
-    """The option's cards that the moment would have filled, over those that it has."""
-    shares = []
+def _cards_filled(past: LookBack, option: Option) -> list[float]:
+    """How many of the option's cards each moment would have filled, however many it has."""
     gpu = option.gpu
-    if gpu is not None and moment.traffic is not None:
-        shares.append(moment.traffic / gpu.bandwidth_bytes_per_second)
-    if gpu is not None and moment.arithmetic is not None and gpu.dense_bf16_flops:
-        shares.append(moment.arithmetic / gpu.dense_bf16_flops)
-    if option.same_card and not (past.counted and past.tokens_per_second):
-        shares.append(moment.busy)
-    return max(shares, default=moment.busy) / option.count
+    bandwidth = None if gpu is None else gpu.bandwidth_bytes_per_second
+    flops = None if gpu is None else gpu.dense_bf16_flops
+    by_time = option.same_card and not (past.counted and past.tokens_per_second)
+    found = []
+    for moment in past.moments:
+        shares = [moment.busy] if by_time else []
+        if bandwidth and moment.traffic is not None:
+            shares.append(moment.traffic / bandwidth)
+        if flops and moment.arithmetic is not None:
+            shares.append(moment.arithmetic / flops)
+        found.append(max(shares) if shares else moment.busy)
+    return found
 
 
 def _obstacles(case: Case, past: LookBack, option: Option, doubt: float) -> Iterator[Message]:
@@ -165,7 +172,10 @@ def work(case: Case) -> tuple[Work, ...]:
     if past is None or not sizes or len({card.name for card in cards}) > 1:
         return ()
     one = Option(cards[0].model, cards[0].name, 1, min(sizes))
-    return tuple(Work(m.start, _load(m, one, past), sum(m.memory)) for m in past.moments)
+    filled = _cards_filled(past, one)
+    return tuple(
+        Work(m.start, cards, sum(m.memory)) for m, cards in zip(past.moments, filled, strict=True)
+    )
 
 
 def fewest(case: Case) -> int | None:
