@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet verify-security verify-systemd
+VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -41,6 +41,12 @@ verify-security: $(STAMP)
 # Installed, killed, hung, rebooted, updated and removed in a real systemd.
 verify-systemd: $(STAMP) ## from nothing to nothing on a machine of its own, in a real systemd
 	$(BIN)/python -m pytest -m 'long or not long' --timeout 900 tests/systemd
+
+# llama.cpp's own server on the CPU, in an environment of its own: 45 MB of wheels.
+verify-engine: $(STAMP) ## a real engine's page, found and read as on a server
+	test -x build/llamacpp/bin/python || python3 -m venv build/llamacpp
+	build/llamacpp/bin/pip install -q xllamacpp==2026.10.11549 gguf==0.19.0
+	$(BIN)/python -m pytest -m long --timeout 300 tests/engines
 
 # Two simulated weeks: what changed since the first report, and that its advice was followed.
 verify-report: $(STAMP)

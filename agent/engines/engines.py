@@ -84,7 +84,7 @@ class Engine:
             if values:
                 levels[metric] = sum(values)
         # Data-parallel engines have a cache each: of equal size, so their mean is the whole's use.
-        usage = self._values(series, "kv_cache_usage_ratio")
+        usage = self._values(series, "kv_cache_usage_ratio") or self._blocks_used(series)
         if usage and all(0 <= value <= _TOP for value in usage):
             levels["kv_cache_usage_ratio"] = min(1.0, sum(usage) / len(usage))
         elif usage:
@@ -109,6 +109,12 @@ class Engine:
             if values and all(math.isfinite(v) and v >= 0 for v in values):
                 return values
         return []
+
+    def _blocks_used(self, series: Mapping[str, list[Point]]) -> list[float]:
+        """The use of caches whose page has their blocks and no ratio."""
+        used = self._values(series, "kv_cache_used_blocks")
+        most = self._values(series, "kv_cache_blocks")
+        return [sum(used) / sum(most)] if used and sum(most) > 0 else []
 
     def _cache_tokens(self, series: Mapping[str, list[Point]]) -> float | None:
         if self.cache_blocks is not None:

@@ -110,12 +110,13 @@ class Scraper:
 def _ollama(text: str) -> tuple[Reading, str | None] | None:
     """The models that Ollama holds (https://docs.ollama.com/api/ps), None for another answer.
 
-    It tells no requests and no cache; what it tells is how much of its models did not fit.
+    It tells no requests and no cache; what it tells is how much of its models did not fit. Releases
+    before 0.1.42 leave out a `size_vram` of 0 (https://github.com/ollama/ollama/issues/4840).
     """
     try:
         models = json.loads(text)["models"]
-        held = [(int(m["size"]), int(m["size_vram"]), str(m["name"])) for m in models]
-    except (ValueError, KeyError, TypeError):
+        held = [(int(m["size"]), int(m.get("size_vram", 0)), str(m["name"])) for m in models]
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     levels: dict[str, float] = {}
     size, on_gpu = sum(s for s, _, _ in held), sum(g for _, g, _ in held)

@@ -62,7 +62,23 @@ READ: dict[str, tuple[str, str | None, dict[str, float], dict[str, float]]] = {
         {"requests_running": 12, "requests_waiting": 7},
         {"prompt_tokens_total": 9000, "generation_tokens_total": 45000},
     ),
-    "triton_trtllm": (
+    "tgi_0.9": (
+        "tgi",
+        None,
+        {"requests_waiting": 0},
+        {"prompt_tokens_total": 4000, "generation_tokens_total": 900},
+    ),
+    "triton_trtllm_2023": (
+        "triton",
+        None,
+        {
+            "kv_cache_usage_ratio": 1 / 6239,  # of its blocks: this page has no fraction
+            "kv_cache_tokens": 6239 * 64,
+            "requests_running": 0,
+        },
+        {},
+    ),
+    "triton_trtllm_2024": (
         "triton",
         None,
         {
@@ -76,8 +92,19 @@ READ: dict[str, tuple[str, str | None, dict[str, float], dict[str, float]]] = {
     "trtllm_serve_1": (
         "tensorrt_llm",
         "nvidia/Llama-3.1-8B-Instruct-FP8",
-        {"kv_cache_usage_ratio": 0.125, "requests_running": 3},
+        {"kv_cache_usage_ratio": 0.125},
         {},
+    ),
+    "trtllm_serve_2026": (
+        "tensorrt_llm",
+        "nvidia/Llama-3.1-8B-Instruct-FP8",
+        {
+            "kv_cache_usage_ratio": 0.75,
+            "kv_cache_tokens": 4000 * 32,
+            "requests_running": 9,
+            "requests_waiting": 2,
+        },
+        {"prompt_tokens_total": 81920, "generation_tokens_total": 20480},
     ),
     "llamacpp_2024": (
         "llama.cpp",
@@ -91,11 +118,26 @@ READ: dict[str, tuple[str, str | None, dict[str, float], dict[str, float]]] = {
         {"requests_running": 2, "requests_waiting": 5},
         {"prompt_tokens_total": 33065, "generation_tokens_total": 7801},
     ),
+    "llamacpp_2026_captured": (
+        "llama.cpp",
+        None,
+        {"requests_running": 0, "requests_waiting": 0},
+        {"prompt_tokens_total": 17, "generation_tokens_total": 40},
+    ),
 }
 
 
-def test_every_page_is_told() -> None:
+def test_every_page_is_told_and_has_its_source() -> None:
     assert {path.stem for path in PAGES.glob("*.txt")} == set(READ)
+    sources = (PAGES / "README.md").read_text()
+    for path in PAGES.iterdir():
+        assert path.name == "README.md" or f"| `{path.stem}` |" in sources, path
+
+
+def test_every_engine_has_an_old_and_a_new_page() -> None:
+    told = [engine for engine, *_ in READ.values()]
+    assert all(told.count(engine) >= 2 for engine in set(told))
+    assert len(list(PAGES.glob("ollama*.json"))) == 2
 
 
 @pytest.mark.parametrize("page", READ)
@@ -135,7 +177,10 @@ def scraper(pages: dict[str, str]) -> Scraper:
 
 
 def test_ollama_tells_how_much_of_the_model_is_not_on_the_gpu() -> None:
-    pages = {"/api/ps": (PAGES / "ollama.json").read_text(), "/api/version": '{"version":"0.5.4"}'}
+    pages = {
+        "/api/ps": (PAGES / "ollama_0.11.json").read_text(),
+        "/api/version": '{"version":"0.5.4"}',
+    }
     scrape = scraper(pages).look(Target("127.0.0.1", 11434))
     assert (scrape.reading.engine, scrape.model, scrape.version) == (
         "ollama",
@@ -143,6 +188,12 @@ def test_ollama_tells_how_much_of_the_model_is_not_on_the_gpu() -> None:
         "0.5.4",
     )
     assert scrape.reading.levels == pytest.approx({"host_offload_ratio": 0.5})
+
+
+def test_an_old_ollama_leaves_out_that_nothing_is_on_the_gpu() -> None:
+    pages = {"/api/ps": (PAGES / "ollama_0.1_cpu.json").read_text()}
+    scrape = scraper(pages).look(Target("127.0.0.1", 11434))
+    assert (scrape.model, scrape.reading.levels) == ("llama3:8b", {"host_offload_ratio": 1.0})
 
 
 def test_a_page_without_a_model_asks_the_list_of_models() -> None:
