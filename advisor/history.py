@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
+from telemetry.closed import Closed
 from telemetry.event import Event
 from telemetry.inventory import Inventory
 from telemetry.store import StoreReader
@@ -49,25 +48,6 @@ class History(Protocol):
 
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         """The host's events, in order."""
-
-
-class Closed(ABC):
-    """What a `with` block closes at its end."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Lets go of what it holds."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class LocalHistory(Closed):

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from advisor.errors import AdvisorError
-from advisor.history import Closed
 from advisor.influxql import InfluxQL, Series, quoted
 from advisor.service_config import InfluxReading
+from telemetry.closed import Closed
 from telemetry.event import Event, Severity
 from telemetry.inventory import Inventory
 from telemetry.metrics import FAMILIES, family

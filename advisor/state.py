@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from advisor.errors import AdvisorError
+from telemetry.closed import Closed
 from telemetry.event import Event, Severity
 
 _APPLICATION_ID = 0x54616C41  # "TalA"
@@ -55,7 +55,7 @@ class Snooze:
     made_by: str
 
 
-class State:
+class State(Closed):
     """advisor.db, open. May be used by several threads; a call holds the file only briefly."""
 
     def __init__(self, path: str | Path) -> None:
@@ -86,17 +86,6 @@ class State:
         """Lets go of the file."""
         with self._lock:
             self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -12,9 +12,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from telemetry.closed import Closed
 from telemetry.event import Event
 from telemetry.store_events import insert_event, read_events
 from telemetry.store_lock import take_lock
@@ -38,7 +38,7 @@ from telemetry.store_schema import (
 from telemetry.window import Frame, Window
 
 
-class StoreReader:
+class StoreReader(Closed):
     """Reads a store, also while an agent of another user writes it."""
 
     def __init__(self, path: str | Path) -> None:
@@ -84,17 +84,6 @@ class StoreReader:
     def close(self) -> None:
         """Lets go of the file."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def hosts(self) -> list[str]:
         """The hosts that have windows or an inventory, by name."""
