@@ -162,6 +162,7 @@ class Session:
                 if failure.trouble is Trouble.LOST:
                     raise
             device.find_limits(slot.name)
+            device.fields.refresh()
             device.read_slowly()
             slot.facts = device_facts(device)
             if device.unified:
@@ -281,8 +282,8 @@ def probe(driver: Driver, index: int | None, uuid: str | None) -> dict[str, Any]
             driver.call(mark, "nvmlDeviceGetHandleByUUID", uuid.encode(), reference)
         found = driver.text(mark, "nvmlDeviceGetUUID", handle)
         device = Device(driver, mark, found, handle, Settings())
-        device.read_slowly()
         device.read(time.monotonic())
+        device.read_slowly()
         if device.errors_total:
             return {"uuid": found, "error": next(iter(device.unavailable().values()))}
         Processes(device).read()

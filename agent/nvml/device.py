@@ -152,9 +152,9 @@ class Device:
         return values
 
     def read_slowly(self, *, rarely: bool = True) -> None:
-        """Refresh what changes slowly, with `rarely` what changes seldom too. Raises as `read`."""
+        """Refresh what changes slowly, with `rarely` what changes seldom too, of which some are
+        `fields` as last refreshed. Raises as `read`."""
         if rarely:
-            self.fields.refresh()  # at the first time no tick has done it
             self.rare_values = self.rarely.read()
         self.slow_values = {**self.rare_values, **self.slowly.read()}
 

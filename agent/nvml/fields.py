@@ -145,7 +145,7 @@ class Throughput:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._rates: dict[str, float] = {}
-        self._read_at = self._called_at = time.monotonic()
+        self._called_at = time.monotonic()
         self._failure: ReadingFailed | None = None
         self._stop = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
