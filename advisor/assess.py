@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from advisor.assessment import Assessment, Observations, Period
@@ -38,6 +38,11 @@ def assess_all(reading: Reading) -> Iterator[Assessment]:
     if len(hosts) >= FLEET_HOSTS:
         yield from assess_fleet(reading, hosts)
         return
+    yield from assess_each(reading, hosts)
+
+
+def assess_each(reading: Reading, hosts: Iterable[str]) -> Iterator[Assessment]:
+    """The hosts one after the other, in this process."""
     rulebook = Rulebook.load(reading.settings.sizing)
     prices = load_prices(Path(reading.settings.prices)) if reading.settings.prices else None
     for host in hosts:
@@ -60,7 +65,7 @@ def assess(
         findings = check(inventory, rulebook)
         return Assessment(host, inventory, nothing, nothing, (), (), (), findings)
     known = history.inventories(host, since=sized.since, until=sized.until)
-    changed = last_change(known)
+    changed = last_change(known, rulebook.thresholds)
     observations = observe(history, host, sized, known[-1][1] if known else None)
     judged = _unchanged(history, observations, changed)
     case = case_of(judged, rulebook)

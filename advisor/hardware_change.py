@@ -10,12 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from advisor.message import Message, say
+from advisor.sizing.thresholds import Thresholds
 from telemetry.inventory import Inventory, data_mount
-
-_PASSING_SECONDS = 3600.0
-"""An inventory that held for less is a card that fell off its bus, or a cable, and came back."""
-_RAM_TOLERANCE = 0.04
-"""The kernel's share of the RAM varies by its version and settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +22,21 @@ class HardwareChange:
     what: tuple[Message, ...]
 
 
-def last_change(inventories: Sequence[tuple[float, Inventory]]) -> HardwareChange | None:
+def last_change(
+    inventories: Sequence[tuple[float, Inventory]], thresholds: Thresholds
+) -> HardwareChange | None:
     """The last change among inventories in order of time, each with the time it holds from."""
+    passing = thresholds.number("change", "passing_seconds")
+    tolerance = thresholds.number("change", "tolerance_ratio")
     lasting = [
         entry
         for i, entry in enumerate(inventories)
-        if i + 1 == len(inventories) or inventories[i + 1][0] - entry[0] >= _PASSING_SECONDS
+        if i + 1 == len(inventories) or inventories[i + 1][0] - entry[0] >= passing
     ]
     for (_, before), (time, after) in zip(lasting[-2::-1], lasting[:0:-1], strict=True):
-        what = tuple(name for name, read in _COMPARED if _differs(read(before), read(after)))
+        what = tuple(
+            name for name, read in _COMPARED if _differs(read(before), read(after), tolerance)
+        )
         if what:
             return HardwareChange(time, what)
     return None
@@ -81,9 +83,9 @@ _COMPARED: tuple[tuple[Message, Callable[[Inventory], object]], ...] = (
 )
 
 
-def _differs(before: object, after: object) -> bool:
+def _differs(before: object, after: object, tolerance: float) -> bool:
     if before is None or after is None:
         return False
     if isinstance(before, int) and isinstance(after, int):
-        return abs(after - before) > _RAM_TOLERANCE * max(before, after)
+        return abs(after - before) > tolerance * max(before, after)
     return before != after

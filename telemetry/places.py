@@ -10,9 +10,6 @@ from telemetry.state import Cause, Place
 from telemetry.thresholds import Thresholds
 from telemetry.window import Frame
 
-_OPEN = 0.5
-"""Of a window: a mount on which the job had a file open for so long is one that it reads from."""
-
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -141,7 +138,7 @@ class Places:
             return None
         rx = port.cell("rx_bytes_per_second", i)
         tx = port.cell("tx_bytes_per_second", i)
-        if not rx or not tx or not 0.5 <= tx / rx <= 2.0:
+        if not rx or not tx or min(rx, tx) < self._t.exchange_balance_ratio * max(rx, tx):
             return None
         bits = port.cell("speed_bits_per_second", i)
         ceiling = bits / 8 if bits else None
@@ -159,7 +156,7 @@ class Places:
         at_least = self._t.mount_read_bytes_per_second
         if read is not None:
             return read >= at_least
-        if opened is None or opened < _OPEN:
+        if opened is None or opened < self._t.open_ratio:
             return False
         column = self._gpu.columns.get("job_read_bytes_per_second")
         from_devices = None if column is None else column[i]

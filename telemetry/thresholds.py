@@ -38,6 +38,8 @@ class Thresholds:
     pcie_link_ratio: float
     pcie_sm_active_ratio: float
     exchange_bytes_per_second: float
+    exchange_balance_ratio: float
+    open_ratio: float
     lost_ratio: float
     signal_given_gap: float
     signal_lift: float

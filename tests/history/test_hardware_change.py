@@ -13,6 +13,7 @@ from advisor.finding import Dimension, Verdict
 from advisor.hardware_change import last_change
 from advisor.history import LocalHistory
 from advisor.rulebook import Rulebook
+from advisor.sizing.thresholds import Thresholds
 from telemetry.inventory import BlockDevice, GpuInfo, Inventory, Mount, Nic
 from telemetry.simulation import Simulation, load_scenario
 from telemetry.store import Store
@@ -22,6 +23,7 @@ MONDAY = 1_736_121_600
 CHANGE = MONDAY + 2 * DAY
 END = MONDAY + 4 * DAY
 HOUR = 3600.0
+THRESHOLDS = Thresholds.load()
 BARE = Inventory("h", memory_bytes=int(512e9), gpus=(GpuInfo("GPU-0"), GpuInfo("GPU-1")))
 
 
@@ -108,11 +110,11 @@ def test_a_fault_that_was_mended_is_no_longer_told(mended: Path) -> None:
 
 def test_what_came_back_within_the_hour_is_no_change() -> None:
     lost = replace(BARE, gpus=BARE.gpus[:1])
-    assert last_change([(0.0, BARE), (1e5, lost), (1e5 + 600.0, BARE)]) is None
-    gone = last_change([(0.0, BARE), (1e5, lost), (2e5, BARE)])
+    assert last_change([(0.0, BARE), (1e5, lost), (1e5 + 600.0, BARE)], THRESHOLDS) is None
+    gone = last_change([(0.0, BARE), (1e5, lost), (2e5, BARE)], THRESHOLDS)
     assert gone is not None
     assert gone.time == 2e5
-    taken = last_change([(0.0, BARE), (1e5, lost)])
+    taken = last_change([(0.0, BARE), (1e5, lost)], THRESHOLDS)
     assert taken is not None
     assert [str(w) for w in taken.what] == ["GPUs"]
 
@@ -129,9 +131,9 @@ def test_what_came_back_within_the_hour_is_no_change() -> None:
     ],
 )
 def test_what_is_unknown_or_sizes_nothing_is_no_change(after: Inventory) -> None:
-    assert last_change([(0.0, BARE), (1e5, after)]) is None
-    assert last_change([]) is None
-    assert last_change([(0.0, BARE)]) is None
+    assert last_change([(0.0, BARE), (1e5, after)], THRESHOLDS) is None
+    assert last_change([], THRESHOLDS) is None
+    assert last_change([(0.0, BARE)], THRESHOLDS) is None
 
 
 def test_a_faster_disk_under_the_data_is_a_change() -> None:
@@ -143,7 +145,7 @@ def test_a_faster_disk_under_the_data_is_a_change() -> None:
             block_devices=(BlockDevice("sda", "ssd", 1), BlockDevice("b", kind, int(4e12))),
         )
 
-    found = last_change([(0.0, on("hdd")), (1e5, on("nvme"))])
+    found = last_change([(0.0, on("hdd")), (1e5, on("nvme"))], THRESHOLDS)
     assert found is not None
     assert [str(w) for w in found.what] == ["where the data lie"]
 
