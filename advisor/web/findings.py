@@ -71,27 +71,22 @@ def documents(
     paths: Sequence[Path], language_code: str, config: Path | None = None
 ) -> list[dict[str, Any]]:
     """The findings of every host of the stores as JSON, each with its sentences in a language."""
-    from advisor.assess import assess
+    from advisor.assess import assess_each
+    from advisor.commands.reading import Reading, Source
     from advisor.config import load
-    from advisor.history import LocalHistory
-    from advisor.period import parse_duration, period
-    from advisor.prices import load as load_prices
+    from advisor.period import parse_duration
     from advisor.report.language import Language
     from advisor.report.words import DIMENSIONS, tone, verdict
-    from advisor.rulebook import Rulebook
 
     language = Language.load(language_code)
     settings = load(config)
-    rulebook = Rulebook.load(settings.sizing)
-    prices = load_prices(Path(settings.prices)) if settings.prices else None
+    since, look_back = map(parse_duration, (settings.periods.since, settings.periods.look_back))
+    source = Source(tuple(paths))
     found: list[dict[str, Any]] = []
-    with LocalHistory(paths) as history:
-        for host in history.hosts():
-            told, sized = (
-                period(history, host, parse_duration(length), None)
-                for length in (settings.periods.since, settings.periods.look_back)
-            )
-            for finding in assess(history, host, told, sized, rulebook, prices).findings:
+    with source.opened() as history:
+        reading = Reading(history, settings, since, look_back, None, source)
+        for assessment in assess_each(reading, history.hosts()):
+            for finding in assessment.findings:
                 document = finding.to_json()
                 document["tone"] = tone(finding)
                 document["verdict_text"] = language.text(verdict(finding))
