@@ -83,10 +83,7 @@ def _ceiling(place: Place | None, inventory: Inventory) -> tuple[float | None, s
     if place.measurement == "disk":
         for device in inventory.block_devices:
             if device.name == place.name:
-                if device.benchmark_bytes_per_second is not None:
-                    return device.benchmark_bytes_per_second, "benchmark"
-                if device.link_bytes_per_second is not None:
-                    return device.link_bytes_per_second, "link"
+                return device.ceiling() or (None, None)
     return None, None
 
 

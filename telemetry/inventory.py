@@ -79,6 +79,14 @@ class BlockDevice:
     link_bytes_per_second: float | None = None
     benchmark_bytes_per_second: float | None = None
 
+    def ceiling(self) -> tuple[float, str] | None:
+        """The most that it gives, and by what: the user's `benchmark`, else its `link`."""
+        if self.benchmark_bytes_per_second is not None:
+            return self.benchmark_bytes_per_second, "benchmark"
+        if self.link_bytes_per_second is not None:
+            return self.link_bytes_per_second, "link"
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:

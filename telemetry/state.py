@@ -58,9 +58,8 @@ class WindowState:
 
     `lost_ratio` is the share of the window lost to `cause`; a cause can stand beside `busy`
     (throttled, pcie, communication, or unknown where gaps were seen that nothing explains), with
-    the `place` that it points to. `evidence` are short
-    lines that name field, value and threshold; `unused` names what would have helped and was not
-    there.
+    the `place` that it points to. `evidence` are short lines that name field, value and
+    threshold; `unused` names what would have helped and was not there.
     """
 
     state: State

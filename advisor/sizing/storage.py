@@ -133,19 +133,15 @@ def _slow_devices(case: Case) -> list[Opinion]:
 
 def _benchmarked(case: Case, least: float) -> list[Opinion]:
     return [
-        Opinion(
-            Verdict.ADVICE,
-            Basis.DOCUMENTED,
+        _slow(
+            case,
             say(
                 "your benchmark read {rate} from {device}; the guide reads several GB/s from it",
                 device=device.name,
                 rate=Amount(rate, "bytes/second"),
             ),
-            case.thresholds.number("confidence", "advice"),
-            rule="R33",
-            precedence=1,
-            evidence=(Evidence("benchmark_bytes_per_second", "inventory", rate, least),),
-            recommendation=say("Keep the data in use on a faster local NVMe drive."),
+            Evidence("benchmark_bytes_per_second", "inventory", rate, least),
+            say("Keep the data in use on a faster local NVMe drive."),
         )
         for device in data_devices(case)
         if (rate := device.benchmark_bytes_per_second) is not None and rate < least
@@ -154,27 +150,34 @@ def _benchmarked(case: Case, least: float) -> list[Opinion]:
 
 def _narrow_links(case: Case, least: float) -> list[Opinion]:
     return [
-        Opinion(
-            Verdict.ADVICE,
-            Basis.DOCUMENTED,
+        _slow(
+            case,
             say(
                 "{device} is linked at {rate}; the guide reads several GB/s from it",
                 device=device.name,
                 rate=Amount(rate, "bytes/second"),
             ),
-            case.thresholds.number("confidence", "advice"),
-            rule="R33",
-            precedence=1,
-            evidence=(Evidence("link_bytes_per_second", "inventory", rate, least),),
-            recommendation=say(
-                "Look at the drive's slot: its link is narrower than NVMe usually has."
-            ),
+            Evidence("link_bytes_per_second", "inventory", rate, least),
+            say("Look at the drive's slot: its link is narrower than NVMe usually has."),
         )
         for device in data_devices(case)
         if device.kind == "nvme"
         and device.benchmark_bytes_per_second is None
         and (rate := device.link_bytes_per_second or least) < least
     ]
+
+
+def _slow(case: Case, reason: Message, evidence: Evidence, advice: Message) -> Opinion:
+    return Opinion(
+        Verdict.ADVICE,
+        Basis.DOCUMENTED,
+        reason,
+        case.thresholds.number("confidence", "advice"),
+        rule="R33",
+        precedence=1,
+        evidence=(evidence,),
+        recommendation=advice,
+    )
 
 
 def _speed_evidence(case: Case) -> tuple[Evidence, ...]:

@@ -39,11 +39,13 @@ def replays(case: Case, past: LookBack) -> tuple[Replay, ...]:
     """One a smaller option; none where no window saw all GPUs, or only slices of cards were."""
     if case.sliced or not any(moment.complete for moment in past.moments):
         return ()
-    full: dict[str, list[float]] = {}
+    filled: dict[str, list[float]] = {}
+    found = []
     for option in _options(case, past):
-        if option.name not in full:
-            full[option.name] = _cards_filled(past, option)
-    return tuple(_replay(case, past, option, full[option.name]) for option in _options(case, past))
+        if option.name not in filled:
+            filled[option.name] = _cards_filled(past, option)
+        found.append(_replay(case, past, option, filled[option.name]))
+    return tuple(found)
 
 
 def _options(case: Case, past: LookBack) -> Iterator[Option]:
