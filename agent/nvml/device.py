@@ -152,8 +152,8 @@ class Device:
         return values
 
     def read_slowly(self, *, rarely: bool = True) -> None:
-        """Refresh what changes slowly, with `rarely` what changes seldom too, of which some are
-        `fields` as last refreshed. Raises as `read`."""
+        """Refresh what changes slowly (some of it `fields`, as last refreshed), with `rarely` what
+        changes seldom too. Raises as `read`."""
         if rarely:
             self.rare_values = self.rarely.read()
         self.slow_values = {**self.rare_values, **self.slowly.read()}
