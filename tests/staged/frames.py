@@ -11,22 +11,25 @@ from advisor.phase import Phase, Segment
 from advisor.rulebook import Rulebook
 from advisor.sizing.case import Case
 from telemetry.inventory import Cpu, GpuInfo, Inventory, Nic, Pcie
-from telemetry.state import State, WindowState
+from telemetry.state import Cause, State, WindowState
 from telemetry.window import Frame
 
 START = 1_736_121_600
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 WEEK = 2016
+RAM_BYTES = int(512e9)
 BUSY = WindowState(State.BUSY, 0.9)
 FREE = WindowState(State.IDLE_FREE, 0.9)
 
 
 @dataclass(frozen=True)
 class Made:
-    """A chatbot on so many cards. `levels` are the GPUs' utilisation, repeated over the windows.
+    """A server with one job, a chatbot unless another `phase` is named, on so many cards.
 
-    Windows begin `offset` seconds past a multiple of five minutes, as an import's may. `cache` is
-    the KV cache in use, of `pool` bytes; `seen` the windows that were kept (all: None).
+    `levels` are the GPUs' utilisation, repeated over the windows. Windows begin `offset` seconds
+    past a multiple of five minutes, as an import's may. `cache` is the KV cache in use, of `pool`
+    bytes; `seen` the windows that were kept (all: None). A share of `lost` of each window went to
+    `cause`. `host` tells how much of its RAM was in use.
     """
 
     cards: int = 2
@@ -41,6 +44,10 @@ class Made:
     idle_windows: int = 0
     backwards: bool = False
     offset: int = 0
+    phase: Phase = Phase.LLM_INFERENCE
+    lost: float = 0.0
+    cause: Cause = Cause.LOCAL_STORAGE
+    host: float | None = None
 
 
 def observations(made: Made) -> Observations:
@@ -68,7 +75,11 @@ def observations(made: Made) -> Observations:
         Period(START + made.offset, START + made.offset + 300 * total),
         _inventory(made, uuids),
         gpus,
-        {"engine": [engine], "host": [], "disk": [], "mount": [], "nic": [], "gpu_process": []},
+        {
+            "engine": [engine] if made.phase is Phase.LLM_INFERENCE else [],
+            "host": [] if made.host is None else [_host(made, made.host, kept)],
+            **{name: [] for name in ("disk", "mount", "nic", "gpu_process")},
+        },
         covered / (300 * total),
         covered / 3600,
     )
@@ -96,13 +107,32 @@ def _gpu(made: Made, uuid: str, uuids: tuple[str, ...], kept: Sequence[int]) -> 
         uuid,
         START,
         START + made.offset + 300 * made.windows,
-        Phase.LLM_INFERENCE,
+        made.phase,
         0.9,
         model=MODEL,
         precision="bf16",
         gpus=uuids,
     )
-    return GpuTimeline(frame, [BUSY if i < made.windows else FREE for i in kept], [segment])
+    worked = BUSY
+    if made.lost:
+        worked = WindowState(State.STARVED, 0.9, cause=made.cause, lost_ratio=made.lost)
+    return GpuTimeline(frame, [worked if i < made.windows else FREE for i in kept], [segment])
+
+
+def _host(made: Made, used: float, kept: Sequence[int]) -> Frame:
+    return Frame(
+        ("host",),
+        [START + made.offset + 300 * i for i in kept],
+        [300] * len(kept),
+        {
+            "memory_used_bytes": [used * RAM_BYTES] * len(kept),
+            "pressure_memory_some_ratio": [
+                made.lost if made.cause is Cause.HOST_MEMORY and i < made.windows else 0.0
+                for i in kept
+            ],
+            "cpu_busy_ratio": [made.lost if i < made.windows else 0.0 for i in kept],
+        },
+    )
 
 
 def _inventory(made: Made, uuids: Sequence[str]) -> Inventory:
@@ -114,7 +144,7 @@ def _inventory(made: Made, uuids: Sequence[str]) -> Inventory:
     return Inventory(
         "made",
         Cpu("a processor", 1, 32, 64),
-        int(512e9),
+        RAM_BYTES,
         tuple(reversed(gpus)) if made.backwards else tuple(gpus),
         nics=(Nic("eth0", "ethernet", int(25e9), "up"),),
     )

@@ -12,6 +12,7 @@ from advisor.finding import Dimension, Finding, Verdict
 from advisor.phase import Phase
 from advisor.rulebook import Rulebook
 from advisor.sizing import judge
+from telemetry.state import Cause
 from tests.staged.frames import WEEK, Made, case, observations
 
 RULEBOOK = Rulebook.load()
@@ -24,6 +25,12 @@ SERVERS = st.builds(
     levels=LEVELS,
     cache=st.floats(0.0, 1.0),
     waiting=st.sampled_from([0.0, 3.0]),
+    phase=st.sampled_from(
+        [Phase.LLM_INFERENCE, Phase.TRAINING, Phase.QLORA_FINETUNING, Phase.LIGHT_INFERENCE]
+    ),
+    lost=st.sampled_from([0.0, 0.05, 0.2, 0.5]),
+    cause=st.sampled_from([Cause.LOCAL_STORAGE, Cause.HOST_MEMORY, Cause.CPU_DATALOADER]),
+    host=st.sampled_from([None, 0.1, 0.5, 0.95]),
 )
 
 
