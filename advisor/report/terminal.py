@@ -131,6 +131,12 @@ def _hours(report: Report, language: Language) -> RenderableType | None:
         lead,
         Padding(table, (0, 0, 0, 2)),
     ]
+    if hours.causes:
+        told = language.text(
+            "{lost} of the time kept waiting were lost; in the rest the GPUs did work.",
+            lost=language.hours(hours.lost),
+        )
+        parts.append(Text("  " + told, style="dim"))
     return Group(*parts)
 
 
