@@ -36,6 +36,7 @@ GEN.docs/alert-rules.md = -m agent.alerts.page
 GEN.docs/metrics.md = -m agent.metrics_page
 GEN.docs/planner.md = -m advisor.planner.points
 GEN.docs/profiles.md = -m advisor.profiles.page
+GEN.advisor/classifier/table.csv = -m advisor.classifier.generator
 GEN.docs/states-cases.md = -m tests.states.awkward
 GEN.dashboards/agent-health.json = -m dashboards.generate agent-health
 GEN.dashboards/fleet.json = -m dashboards.generate fleet

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median_low
+from statistics import fmean, median_low, pstdev
 
 from telemetry.window import Frame
+
+_FEWEST_TO_DEVIATE = 4
+"""Windows of which a deviation says something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,11 @@ class Features:
     only where there are no others. `duty_ratio` is the share of seconds with a kernel;
     utilisation and power are those of such seconds. `quiet_share` is the share of time in which
     nothing ran, `alternations` how often it went from work to waiting or back,
-    `memory_spread_ratio` the range of memory held over the card's. `alike_gpus` counts the GPUs
-    (this one included) that did the same at the same time.
+    `memory_spread_ratio` the range of memory held over the card's. `power_peak_ratio` and
+    `power_trough_ratio` are the highest and the lowest second of a window over its mean, so that
+    they need no limit; `power_deviation_ratio` is the deviation of the windows' means over theirs.
+    Rates over PCIe and NVLink are both directions together. `alike_gpus` counts the GPUs (this one
+    included) that did the same at the same time.
     """
 
     start: int
@@ -32,27 +38,17 @@ class Features:
     sm_active_ratio: float | None = None
     tensor_active_ratio: float | None = None
     dram_active_ratio: float | None = None
+    memory_utilization_ratio: float | None = None
+    power_peak_ratio: float | None = None
+    power_trough_ratio: float | None = None
+    power_deviation_ratio: float | None = None
+    pcie_bytes_per_second: float | None = None
+    nvlink_bytes_per_second: float | None = None
     memory_ratio: float | None = None
     memory_spread_ratio: float | None = None
     quiet_share: float = 0.0
     alternations: int = 0
     alike_gpus: int = 1
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The columns that the features rest on."""
-        return tuple(
-            name
-            for name in (
-                "utilization_ratio",
-                "power_ratio",
-                "sm_active_ratio",
-                "tensor_active_ratio",
-                "dram_active_ratio",
-                "memory_ratio",
-            )
-            if getattr(self, name) is not None
-        )
 
 
 def features_of(
@@ -85,6 +81,14 @@ def features_of(
         sm_active_ratio=_median(frame, inner, frame.columns.get("sm_active_ratio")),
         tensor_active_ratio=_median(frame, inner, frame.columns.get("tensor_active_ratio")),
         dram_active_ratio=_median(frame, inner, frame.columns.get("dram_active_ratio")),
+        memory_utilization_ratio=_median(
+            frame, inner, frame.columns.get("memory_utilization_ratio")
+        ),
+        power_peak_ratio=_median_quotient(frame, inner, "power_watts_max", "power_watts"),
+        power_trough_ratio=_median_quotient(frame, inner, "power_watts_min", "power_watts"),
+        power_deviation_ratio=_deviation(_column(frame, ("power_watts",), inner)),
+        pcie_bytes_per_second=_both_ways(frame, inner, "pcie"),
+        nvlink_bytes_per_second=_both_ways(frame, inner, "nvlink"),
         memory_ratio=memory / total if memory is not None and total else None,
         memory_spread_ratio=(max(high) - min(low)) / total if low and high and total else None,
         quiet_share=1.0 - sum(frame.seconds[i] for i in active) / max(1, seconds),
@@ -100,6 +104,35 @@ def _column(frame: Frame, names: Sequence[str], windows: Sequence[int]) -> list[
             if values:
                 return values
     return []
+
+
+def _median_quotient(frame: Frame, windows: Sequence[int], above: str, below: str) -> float | None:
+    over, under = frame.columns.get(above), frame.columns.get(below)
+    if over is None or under is None:
+        return None
+    cells: list[float | None] = [None] * len(frame)
+    for i in windows:
+        a, b = over[i], under[i]
+        cells[i] = a / b if a is not None and b else None
+    return _median(frame, windows, cells)
+
+
+def _deviation(means: Sequence[float]) -> float | None:
+    """Standard deviation over the mean; None where there are too few windows to tell."""
+    if len(means) < _FEWEST_TO_DEVIATE:
+        return None
+    middle = fmean(means)
+    return pstdev(means, middle) / middle if middle else None
+
+
+def _both_ways(frame: Frame, windows: Sequence[int], link: str) -> float | None:
+    ways = [
+        rate
+        for way in ("rx", "tx")
+        if (rate := _median(frame, windows, frame.columns.get(f"{link}_{way}_bytes_per_second")))
+        is not None
+    ]
+    return sum(ways) if ways else None
 
 
 def _duty(frame: Frame, windows: Sequence[int]) -> float | None:
@@ -162,6 +195,7 @@ def together(features: Sequence[Features]) -> Features:
         sm_active_ratio=_middle(f.sm_active_ratio for f in features),
         tensor_active_ratio=_middle(f.tensor_active_ratio for f in features),
         dram_active_ratio=_middle(f.dram_active_ratio for f in features),
+        memory_utilization_ratio=_middle(f.memory_utilization_ratio for f in features),
     )
 
 

@@ -1,1 +1,1 @@
-"""What telemetry alone tells of a GPU's work: simulated windows, and the classifier fitted to them."""
+"""What telemetry alone tells of a GPU's work: simulated windows, and what is fitted to them."""
