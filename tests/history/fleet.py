@@ -1,14 +1,14 @@
 """A fleet in a real InfluxDB: many servers with the windows of a simulated one each.
 
-    python -m tests.history.fleet SERVERS [DAYS]
+    python -m tests.history.fleet SERVERS [SERVERS ...] [--days DAYS]
 
-loads them, then times `talla-advisor findings --influx` without and with digests, each in a
-process of its own, with its peak of memory.
+loads so many, then times `talla-advisor report --influx` without and with digests, each in a
+process of its own, with its peak of memory; then loads up to the next number.
 """
 
 from __future__ import annotations
 
-import gzip
+import argparse
 import json
 import os
 import resource
@@ -16,6 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
@@ -28,6 +32,12 @@ START = 1_700_006_400
 SCENARIOS = ("training", "training_few_cores", "finetuning", "chatbot")
 HOST = b"THEHOST"
 SETTLE_SECONDS = 20.0  # what was loaded at once is compacted for a while
+LOADING = {
+    "GOGC": "400",
+    "INFLUXDB_DATA_CACHE_SNAPSHOT_MEMORY_SIZE": "256m",
+    "INFLUXDB_DATA_CACHE_MAX_MEMORY_SIZE": "4g",
+}
+"""Spares InfluxDB work while it is loaded; it is measured as it is by default."""
 
 
 def lines_of(scenario: str, days: float) -> list[bytes]:
@@ -56,40 +66,71 @@ def load(influxdb: InfluxDB, database: str, first: int, servers: int, days: floa
     """Writes servers `first` to `first + servers`; returns how many points."""
     influxdb.query(f'CREATE DATABASE "{database}"')
     templates = [lines_of(scenario, days) for scenario in SCENARIOS]
-    pool = urllib3.PoolManager()
-    points = 0
-    for number in range(first, first + servers):
+    url = f"{influxdb.url}/write?db={database}&precision=ns"
+    pool = urllib3.PoolManager(maxsize=2)
+
+    def write(number: int) -> int:
+        points = 0
         for piece in templates[number % len(templates)]:
             text = piece.replace(HOST, b"node-%04d" % number)
-            answer = pool.request(
-                "POST",
-                f"{influxdb.url}/write?db={database}&precision=ns",
-                body=gzip.compress(text, 1),
-                headers={"Content-Encoding": "gzip"},
-                timeout=120,
-            )
+            answer = pool.request("POST", url, body=text, timeout=120)
             if answer.status != 204:
                 raise RuntimeError(answer.data.decode())
             points += text.count(b"\n") + 1
-    return points
+        return points
+
+    with ThreadPoolExecutor(2) as writers:
+        return sum(writers.map(write, range(first, first + servers)))
 
 
-def timed(url: str, database: str, folder: Path) -> tuple[float, int, int]:
-    """Seconds, peak bytes of the largest process and findings of one command."""
+@dataclass(frozen=True)
+class Timed:
+    """One report: seconds, those of processors (ours, InfluxDB's), the peak bytes of the largest
+    process, for how many servers it is and how many lines of progress were told."""
+
+    seconds: float
+    ours: float
+    influxdb: float
+    peak: int
+    servers: int
+    told: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:.1f} s ({self.ours:.1f} s of processors for us,"
+            f" {self.influxdb:.1f} s for InfluxDB), {self.peak / 2**20:.0f} MiB for the largest"
+            f" process, {self.servers} servers, {self.told} lines of progress;"
+            f" load of the machine {os.getloadavg()[0]:.1f}"
+        )
+
+
+def timed(influxdb: InfluxDB, database: str, folder: Path) -> Timed:
+    """A full report, HTML and JSON, of all servers there."""
     config = folder / "advisor.toml"
     config.write_text(f"[service]\nstate = '{folder}/advisor.db'\n[influx]\ntimeout_seconds = 60\n")
-    began = time.monotonic()
+    before = time.monotonic(), _own_cpu(), cpu(influxdb)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "advisor.cli", "findings", "--json"),
-            *("--config", config, "--influx", f"{url}?db={database}"),
+            *(sys.executable, "-m", "advisor.cli", "report", "-o", folder / "report"),
+            *("--config", config, "--influx", f"{influxdb.url}?db={database}"),
         ],
         capture_output=True,
         check=True,
+        text=True,
     )
-    seconds = time.monotonic() - began
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    return seconds, peak, len(json.loads(done.stdout))
+    after = time.monotonic(), _own_cpu(), cpu(influxdb)
+    written = [Path(line) for line in done.stdout.splitlines()]
+    (document,) = (path for path in written if path.suffix == ".json")
+    assert any(path.suffix == ".html" and path.stat().st_size for path in written)
+    seconds, ours, theirs = (b - a for a, b in zip(before, after, strict=True))
+    return Timed(
+        seconds,
+        ours,
+        theirs,
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+        len(json.loads(document.read_text())["servers"]),
+        len(done.stderr.splitlines()),
+    )
 
 
 def _own_cpu() -> float:
@@ -97,34 +138,54 @@ def _own_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _cpu(influxdb: InfluxDB) -> float:
-    """Seconds of processors that the server has used."""
+def cpu(influxdb: InfluxDB) -> float:
+    """Seconds of processors that the server has used since it was started."""
     times = Path(f"/proc/{influxdb.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@contextmanager
+def loading(influxdb: InfluxDB) -> Iterator[None]:
+    """Runs the server as loading it is cheapest; afterwards as it is by default."""
+    os.environ.update(LOADING)
+    try:
+        influxdb.process.stop()
+        influxdb.process.start()
+        yield
+    finally:
+        for name in LOADING:
+            del os.environ[name]
+    time.sleep(SETTLE_SECONDS)
+    influxdb.process.stop()
+    influxdb.process.start()
+
+
 def main() -> None:
     """Prints what was measured."""
-    servers, days = int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 7.0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("servers", type=int, nargs="+")
+    parser.add_argument("--days", type=float, default=7.0)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "influxdb").mkdir()
         influxdb = InfluxDB.launch(folder / "influxdb")
+        there = 0
         try:
-            began = time.monotonic()
-            points = load(influxdb, "fleet", 0, servers, days)
-            print(f"{servers} servers, {points} points, loaded in {time.monotonic() - began:.0f} s")
-            time.sleep(SETTLE_SECONDS)
-            for how in ("first", "with digests"):
-                before = _cpu(influxdb), _own_cpu()
-                seconds, peak, findings = timed(influxdb.url, "fleet", folder)
-                print(
-                    f"{how}: {seconds:.1f} s ({_own_cpu() - before[1]:.1f} s of processors for us,"
-                    f" {_cpu(influxdb) - before[0]:.1f} s for InfluxDB),"
-                    f" {peak / 2**20:.0f} MiB for the largest process, {findings} findings;"
-                    f" load of the machine {os.getloadavg()[0]:.1f}",
-                    flush=True,
-                )
+            for servers in asked.servers:
+                with loading(influxdb):
+                    began = time.monotonic()
+                    points = load(influxdb, "fleet", there, servers - there, asked.days)
+                    print(
+                        f"{servers - there} servers, {points} points, loaded in"
+                        f" {time.monotonic() - began:.0f} s ({time.process_time():.0f} s of"
+                        f" processors for us, {cpu(influxdb):.0f} s for InfluxDB)",
+                        flush=True,
+                    )
+                there = servers
+                (folder / "advisor.db").unlink(missing_ok=True)
+                for how in ("first", "with digests"):
+                    print(f"{servers}, {how}: {timed(influxdb, 'fleet', folder)}", flush=True)
         finally:
             influxdb.process.stop()
 
