@@ -30,8 +30,8 @@ verify-store: $(STAMP) ## a writer killed a hundred times; the rate of shipping 
 	$(BIN)/python -m pytest -m long --timeout 900 tests/telemetry
 	$(BIN)/python -m tests.shipping.rate
 
-# 100 servers of 8 GPUs and a week each in a real InfluxDB; SERVERS=400 for more.
-verify-fleet: $(STAMP) ## a hundred servers in InfluxDB: seconds and memory of a report
+# 100 servers of 8 GPUs and a week each in a real InfluxDB; SERVERS="100 400" for both in turn.
+verify-fleet: $(STAMP) ## a hundred servers in InfluxDB: seconds and memory of the full report
 	$(BIN)/python -m tests.history.fleet $(or $(SERVERS),100)
 
 # Every parser against 2,000 damaged files and answers.
