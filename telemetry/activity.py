@@ -47,7 +47,28 @@ def active_state(view: GpuView, cells: Cells, candidates: Candidates) -> WindowS
         starved = _gaps(view, cells, cells.gap, cells.lost, plain, candidates)
         if starved is not None:
             return starved
-    return _limited(view, cells, plain) or plain
+    return _short_waits(view, cells) or _limited(view, cells, plain) or plain
+
+
+def _short_waits(view: GpuView, cells: Cells) -> WindowState | None:
+    """A named training that waits in every second, and never for as long as one: seconds of 60 %
+    are no gaps. Told where its loaders never rest."""
+    t = view.thresholds
+    if cells.kind not in TRAINS or cells.gap is None or cells.utilization is None:
+        return None
+    lost = 1.0 - cells.utilization
+    found = view.starvation.judge_short(cells.i) if lost >= t.lost_ratio else None
+    if found is None:
+        return None
+    return view.keep(
+        State.STARVED,
+        found.confidence,
+        f"utilization_ratio {cells.utilization:.2f}: {lost:.2f} is lost, {t.lost_ratio} or more",
+        *found.evidence,
+        cause=found.cause,
+        lost=round(lost, 3),
+        place=found.place,
+    )
 
 
 def _contradiction(view: GpuView, cells: Cells) -> str | None:

@@ -6,7 +6,8 @@ whole host that is always on says nothing about this job.
 
 A sign of the job itself that is always on does: loaders fill a queue of bounded length, so that
 loaders which never rest cannot keep up, whatever the GPU does at the moment. Then what is always
-on beside them counts too, judged on its level.
+on beside them counts too, judged on its level. Waits that are shorter than a second leave no gap
+to compare with: only loaders that never rest tell them from a GPU that is slow on its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Column = Sequence[float | None]
 _COLUMNS = tuple(
     (c.name, f"gap_{c.name}_ratio", f"signal_{c.name}_ratio", c.of_job) for c in CHAINS
 )
+_COMPUTES = "the job's own processes keep the processors busy"
 _JOB_CHAINS = frozenset({"job_io", "write", "job_cpu"})
 
 
@@ -87,6 +89,8 @@ class StarvationJudge:
             self._chains.append(_Chain(name, gaps, totals))
         self._processor_share = processor_share
         self._places = Places(gpu, surroundings, thresholds)
+        self.restless = self._restless()
+        """Windows in which the job's loaders wait or compute all the time."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -127,6 +131,47 @@ class StarvationJudge:
             confidence *= 0.8
         lines = [self._line(w) for w in witnesses]
         return Starvation(cause, confidence, (*lines, *((line,) if line else ())), place)
+
+    def judge_short(self, i: int) -> Starvation | None:
+        """The cause of waits within the seconds of window `i`, by what is on all the time; None
+        without two witnesses, the job's own loaders among them."""
+        if i not in self.restless:
+            return None
+        computes = self._job_computes(i)
+        witnesses = []
+        for chain in self._chains:
+            share = None if chain.totals is None else chain.totals[i]
+            # A checkpoint stops the GPU for seconds: it leaves gaps.
+            if share is None or share < self._t.steady_ratio or chain.name == "write":
+                continue
+            if chain.name != "cpu" or computes:
+                witnesses.append(Witness(chain.name, share, share, True))
+        names = {witness.chain for witness in witnesses}
+        lines = [f"signal_{w.chain}_ratio: on in {100 * w.in_gaps:.0f} %" for w in witnesses]
+        if computes and "cpu" in names:
+            names.add("job_cpu")
+            lines.append(_COMPUTES)
+        if len(names) < 2 or names.isdisjoint(_JOB_CHAINS):
+            return None
+        cause, place, line = self._cause(i, names, witnesses)
+        confidence = 0.6 if self._known("io_pressure", i) else 0.54
+        return Starvation(cause, confidence, (*lines, *((line,) if line else ())), place)
+
+    def _restless(self) -> frozenset[int]:
+        at = self._t.steady_ratio
+        totals = {chain.name: chain.totals for chain in self._chains}
+        waiting = totals.get("job_io") or ()
+        found = {i for i, share in enumerate(waiting) if share is not None and share >= at}
+        full, own = totals.get("cpu") or (), self._processor_share or ()
+        found.update(
+            i
+            for i, (share, mine) in enumerate(zip(full, own, strict=False))
+            if share is not None
+            and mine is not None
+            and share >= at
+            and mine >= self._t.job_processor_share
+        )
+        return frozenset(found)
 
     def _witnesses(self, i: int, gap: float, level_only: bool) -> list[Witness]:
         t = self._t
@@ -181,6 +226,9 @@ class StarvationJudge:
         if "mount" in names and _lift(witnesses, "mount") >= _lift(witnesses, "device"):
             return self._remote(i, Cause.NETWORK_STORAGE)
         if "device" in names:
+            past = self._places.mount(i, certain=False)
+            if past is not None and past[0] is Cause.FUSE_OR_OBJECT_STORAGE:
+                return past  # next to nothing comes to the job from the device that is slow
             return Cause.LOCAL_STORAGE, *self._places.disk(i)
         if "nic" in names and names & {"io_pressure", "job_io"}:
             return self._remote(i, Cause.NETWORK_STORAGE)
@@ -199,7 +247,7 @@ class StarvationJudge:
         """A line for people, made once for each pair of percentages."""
         chain, in_gaps, outside, _ = witness
         if chain == "job_cpu":
-            return "the job's own processes keep the processors busy"
+            return _COMPUTES
         key = (
             chain,
             round(100 * min(1.0, in_gaps)),

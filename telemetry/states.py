@@ -127,6 +127,7 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
     idle_at, blip = t.idle_utilization_ratio, t.blip_zero_ratio
     lost_at, throttled_at, stuck_at = t.lost_ratio, t.throttled_ratio, t.stuck_utilization_ratio
     sm_at, zero_at, coverage = t.pcie_sm_active_ratio, t.zero_activity_ratio, t.coverage_ratio
+    restless, steady_at = view.starvation.restless, 1.0 - lost_at
     errors = _errors(view.frame)
     plain: dict[tuple[int, bool, bool, bool, bool, bool], WindowState] = {}
     candidates = Candidates()
@@ -156,6 +157,7 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
             not quiet
             and not unseen
             and (lost is None or lost < lost_at)
+            and (i not in restless or utilization is None or utilization > steady_at)
             and (sm is None or (sm >= sm_at and sm_top is not None and sm_top > zero_at))
             and (
                 utilization is None
