@@ -8,7 +8,7 @@ from itertools import chain
 
 from telemetry.composite import add_composites
 from telemetry.metrics import COVERED_SECONDS, FAMILIES, Family, Metric, Statistic
-from telemetry.signals import Signals
+from telemetry.signals import Marker, Signals
 from telemetry.window import TIERS, Key, Row, Sample, Window
 
 
@@ -161,7 +161,7 @@ class Aggregator:
         families: Sequence[Family] = FAMILIES,
     ) -> None:
         self._host = host
-        self._signals = signals
+        self._marker = Marker(signals)
         self._tiers = tuple(sorted(tiers))
         self._origin = origin
         self._metrics = {f.measurement: {m.name: _Kept(m) for m in f.metrics} for f in families}
@@ -178,7 +178,7 @@ class Aggregator:
         if sample.seconds != self._seconds:
             self._settle()
             self._seconds = sample.seconds
-        self._signals.mark(sample)
+        self._marker.mark(sample)
         add_composites(sample)
         base = self._tiers[0]
         bucket = self._open.get(base)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from advisor.importers.recording import Recording
 from telemetry.metrics import COVERED_SECONDS, FAMILIES, Metric, Statistic
-from telemetry.signals import Signals
+from telemetry.signals import Marker, Signals
 from telemetry.window import Key, Row, Sample, Window
 
 MEAN_STEP = 60.0
@@ -116,7 +116,7 @@ class Combiner:
         self._host = host
         self._tier = tier
         self._origin = origin
-        self._signals = signals
+        self._marker = None if signals is None else Marker(signals)
         self._whole = whole
         self._instants = instants
         self._open: _Open | None = None
@@ -134,8 +134,8 @@ class Combiner:
             window = self._open = _Open(start, sample.time, sample.time, {}, {}, {})
         window.last = max(window.last, sample.time + sample.seconds)
         told = {key: dict(values) for key, values in sample.rows.items()}
-        if self._signals is not None:
-            self._signals.mark(sample)
+        if self._marker is not None:
+            self._marker.mark(sample)
         for key, values in sample.rows.items():
             values.update(told[key])  # what the log says itself goes before what we derive
             self._add(window, key, values, sample.seconds)

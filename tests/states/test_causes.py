@@ -124,3 +124,22 @@ def test_a_training_that_mostly_moves_bytes_over_nvlink_is_told_so() -> None:
     assert {s.cause for s in stage.states(Kind.LLM_INFERENCE)} == {None}
     working = step(0.99, 600, sm_active_ratio=0.7, nvlink_rx_bytes_per_second=9e10)
     assert {s.cause for s in Stage().add(600, working).states(Kind.TRAINING)} == {None}
+
+
+def test_a_rate_is_compared_with_the_seconds_that_it_was_counted_over() -> None:
+    """Processes are read every 5 s: what a checkpoint wrote is told when it may be over."""
+
+    def second(i: int) -> Second:
+        row = held() if i in (6, 7, 8) else step()
+        if i % 5 == 4:
+            row |= {"job_write_bytes_per_second": 2e8 if i == 9 else 0.0, "job_blocked_ratio": 0.0}
+        return row
+
+    stage = Stage().cycle(
+        1200,
+        20,
+        second,
+        lambda i: {("host",): IO if i in (6, 7, 8) else HEALTHY_HOST},
+    )
+    states = stage.states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.CHECKPOINTING)}
