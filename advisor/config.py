@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from advisor.errors import ConfigError
 from advisor.period import parse_duration
-from advisor.service_config import (
+from advisor.service.config import (
     ChannelSettings,
     DigestSettings,
     InfluxReading,

@@ -38,7 +38,6 @@ class Features:
     sm_active_ratio: float | None = None
     tensor_active_ratio: float | None = None
     dram_active_ratio: float | None = None
-    memory_utilization_ratio: float | None = None
     power_peak_ratio: float | None = None
     power_trough_ratio: float | None = None
     power_deviation_ratio: float | None = None
@@ -81,9 +80,6 @@ def features_of(
         sm_active_ratio=_median(frame, inner, frame.columns.get("sm_active_ratio")),
         tensor_active_ratio=_median(frame, inner, frame.columns.get("tensor_active_ratio")),
         dram_active_ratio=_median(frame, inner, frame.columns.get("dram_active_ratio")),
-        memory_utilization_ratio=_median(
-            frame, inner, frame.columns.get("memory_utilization_ratio")
-        ),
         power_peak_ratio=_median_quotient(frame, inner, "power_watts_max", "power_watts"),
         power_trough_ratio=_median_quotient(frame, inner, "power_watts_min", "power_watts"),
         power_deviation_ratio=_deviation(_column(frame, ("power_watts",), inner)),
@@ -195,7 +191,6 @@ def together(features: Sequence[Features]) -> Features:
         sm_active_ratio=_middle(f.sm_active_ratio for f in features),
         tensor_active_ratio=_middle(f.tensor_active_ratio for f in features),
         dram_active_ratio=_middle(f.dram_active_ratio for f in features),
-        memory_utilization_ratio=_middle(f.memory_utilization_ratio for f in features),
     )
 
 

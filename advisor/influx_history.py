@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from advisor.errors import AdvisorError
 from advisor.influxql import InfluxQL, Series, quoted
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from telemetry.closed import Closed
 from telemetry.event import Event, Severity
 from telemetry.inventory import Inventory

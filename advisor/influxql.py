@@ -14,7 +14,7 @@ from typing import Any
 import urllib3
 
 from advisor.errors import AdvisorError
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 
 
 class NoAnswer(AdvisorError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor.channels.message import Channel, Message, NotDelivered
-from advisor.service_config import ChannelSettings
+from advisor.service.config import ChannelSettings
 
 __all__ = ["Channel", "Message", "NotDelivered", "channel_of"]
 

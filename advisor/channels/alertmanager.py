@@ -14,7 +14,7 @@ from typing import Any
 import urllib3
 
 from advisor.channels.message import Message, NotDelivered, secret
-from advisor.service_config import ChannelSettings
+from advisor.service.config import ChannelSettings
 from telemetry.event import Event
 
 _RENEWED = 60.0

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from advisor.channels.message import Message, NotDelivered, secret
-from advisor.service_config import ChannelSettings
+from advisor.service.config import ChannelSettings
 from telemetry.event import Severity
 
 _TYPES = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "failure"}

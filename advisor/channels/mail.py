@@ -10,7 +10,7 @@ from email.utils import format_datetime, make_msgid
 from urllib.parse import urlsplit
 
 from advisor.channels.message import Message, NotDelivered, secret
-from advisor.service_config import ChannelSettings
+from advisor.service.config import ChannelSettings
 from telemetry.event import Severity
 
 _PORTS = {"smtp": 25, "smtps": 465, "smtp+starttls": 587}

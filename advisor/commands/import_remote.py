@@ -15,7 +15,7 @@ from advisor.importers.remote import Source, import_remote
 from advisor.importers.run import Request
 from advisor.importers.telegraf import Telegraf
 from advisor.period import parse_duration, parse_instant
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 
 
 def run_remote(args: argparse.Namespace) -> int:

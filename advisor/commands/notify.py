@@ -28,11 +28,11 @@ def run(args: argparse.Namespace) -> int:
     import time
     from zoneinfo import ZoneInfo
 
-    from advisor.alert_message import sample_message
     from advisor.channels import NotDelivered, channel_of
     from advisor.config import load
     from advisor.errors import AdvisorError, UsageError
-    from advisor.notify import targets
+    from advisor.service.alert_message import sample_message
+    from advisor.service.notify import targets
 
     settings = load(args.config)
     found = dict(targets(settings))

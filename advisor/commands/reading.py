@@ -17,7 +17,7 @@ from advisor.config import Settings, load
 from advisor.errors import AdvisorError, UsageError
 from advisor.history import History, LocalHistory
 from advisor.period import parse_duration, parse_instant, period
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 
 if TYPE_CHECKING:
     from advisor.digests import DayDigests

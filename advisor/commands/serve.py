@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     import threading
 
     from advisor.config import load
-    from advisor.service import Service
+    from advisor.service.service import Service
     from advisor.web.server import PageServer
 
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from advisor.importers.remote import Row
 from advisor.influxql import InfluxQL, quoted
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 
 _MEASUREMENT = "nvidia_smi"
 _FIELDS = (

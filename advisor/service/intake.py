@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from advisor.errors import AdvisorError
-from advisor.outbox import Outbox
+from advisor.service.outbox import Outbox
 from advisor.state import State
 from telemetry.clock import Clock
 from telemetry.event import Event, Severity

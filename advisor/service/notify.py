@@ -9,11 +9,11 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
-from advisor.alert_message import digest_of, message_of
 from advisor.channels import Channel, Message, NotDelivered, channel_of
 from advisor.config import Settings
-from advisor.schedule import newest_due
-from advisor.service_config import ChannelSettings
+from advisor.service.alert_message import digest_of, message_of
+from advisor.service.config import ChannelSettings
+from advisor.service.schedule import newest_due
 from advisor.state import AlertRow, State, snoozed
 from telemetry.clock import Clock
 from telemetry.event import Severity

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from advisor.influxql import InfluxQL, quoted
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from advisor.state import Mark
 from telemetry.clock import Clock
 from telemetry.event import Event, Severity

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from advisor.channels import Message, NotDelivered
 from advisor.config import Settings
-from advisor.notify import Courier
-from advisor.schedule import newest_due
+from advisor.service.notify import Courier
+from advisor.service.schedule import newest_due
 from advisor.state import State
 from telemetry.clock import Clock
 from telemetry.event import Severity

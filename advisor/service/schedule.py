@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from advisor.service_config import DAYS
+from advisor.service.config import DAYS
 
 
 def newest_due(now: float, hour: int, timezone: str, day: str | None = None) -> float:

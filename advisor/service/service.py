@@ -19,10 +19,10 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from advisor.config import Settings
 from advisor.errors import ConfigError
-from advisor.intake import Intake
-from advisor.notify import Courier, couriers
-from advisor.outbox import InfluxOutbox, LocalOutbox, Outbox
-from advisor.reports import Maker, WeeklyReport, report_child
+from advisor.service.intake import Intake
+from advisor.service.notify import Courier, couriers
+from advisor.service.outbox import InfluxOutbox, LocalOutbox, Outbox
+from advisor.service.reports import Maker, WeeklyReport, report_child
 from advisor.state import State
 from telemetry.clock import Clock, SystemClock
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from advisor.influxql import InfluxQL, NoAnswer, Series, quoted
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from advisor.web.alerts import AlertBook
 from advisor.web.picture import (
     GPU_READINGS,

@@ -17,7 +17,7 @@ from advisor.history import History, LocalHistory
 from advisor.influx_history import InfluxHistory
 from advisor.period import period
 from advisor.rulebook import Rulebook
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from advisor.state import State
 from agent.config.settings import InfluxSettings
 from agent.shipping.influx import Influx

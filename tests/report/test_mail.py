@@ -10,7 +10,7 @@ import pytest
 from advisor.channels.mail import compose
 from advisor.report import files, mail
 from advisor.report.language import LANGUAGES, Language
-from advisor.reports import report_message
+from advisor.service.reports import report_message
 from tests.report import staged
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -23,7 +23,7 @@ from advisor.catalogue import config_json
 from advisor.errors import AdvisorError
 from advisor.influxql import InfluxQL, NoAnswer
 from advisor.inventories import read_file
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from agent.alerts.rulebook import Rulebook
 from agent.config.load import parse
 from agent.config.text import default_toml

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from advisor.config import Settings
-from advisor.reports import Maker
-from advisor.service import Service
-from advisor.service_config import (
+from advisor.service.config import (
     ChannelSettings,
     DigestSettings,
     ReportSettings,
     ServiceSettings,
 )
+from advisor.service.reports import Maker
+from advisor.service.service import Service
 from telemetry.clock import ManualClock
 from telemetry.event import Event, Severity
 from telemetry.store import Store

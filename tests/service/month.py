@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from advisor.config import Settings
-from advisor.reports import ReportFailed
-from advisor.service import Service
-from advisor.service_config import ChannelSettings, ReportSettings, ServiceSettings
+from advisor.service.config import ChannelSettings, ReportSettings, ServiceSettings
+from advisor.service.reports import ReportFailed
+from advisor.service.service import Service
 
 MONTH_SECONDS = 28 * 86_400
 START = 1_772_323_200.0  # Sunday 2026-03-01: four Mondays follow

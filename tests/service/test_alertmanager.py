@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from advisor.alert_message import message_of
 from advisor.channels import channel_of
-from advisor.service_config import ChannelSettings
+from advisor.service.alert_message import message_of
+from advisor.service.config import ChannelSettings
 from advisor.state import AlertRow
 from telemetry.event import Event, Severity
 from tests.require import need_program

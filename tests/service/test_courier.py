@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from advisor.channels import Message, NotDelivered
 from advisor.config import Settings
-from advisor.notify import Courier
-from advisor.service_config import ChannelSettings, ServiceSettings
+from advisor.service.config import ChannelSettings, ServiceSettings
+from advisor.service.notify import Courier
 from advisor.state import State
 from telemetry.clock import ManualClock
 from telemetry.event import Event, Severity

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from advisor.channels import Message, NotDelivered, channel_of
-from advisor.service_config import ChannelSettings
+from advisor.service.config import ChannelSettings
 from telemetry.event import Severity
 from tests.servers.process import free_port
 from tests.service.bench import Bench

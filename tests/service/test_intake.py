@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.intake import Intake
-from advisor.outbox import InfluxOutbox, LocalOutbox, Outbox
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
+from advisor.service.intake import Intake
+from advisor.service.outbox import InfluxOutbox, LocalOutbox, Outbox
 from advisor.state import State
 from agent.config.settings import InfluxSettings
 from agent.shipping.influx import Influx

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.service import Service
+from advisor.service.service import Service
 from telemetry.event import Event, Severity
 from telemetry.store import Store
 from tests.service.month import START, FileClock, make_report, settings

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.reports import ReportFailed, report_message
-from advisor.schedule import newest_due
-from advisor.service_config import DAYS
+from advisor.service.config import DAYS
+from advisor.service.reports import ReportFailed, report_message
+from advisor.service.schedule import newest_due
 from tests.service.bench import Bench, no_report
 from tests.service.servers import smtp_server, web_server
 from tests.service.test_delivery import mail, webhook

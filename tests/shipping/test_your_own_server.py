@@ -16,7 +16,7 @@ import pytest
 
 from advisor.history import LocalHistory
 from advisor.influx_history import InfluxHistory
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from agent.config.settings import InfluxSettings
 from agent.shipping.delivery import Accepted, Rejected, Unauthorised
 from agent.shipping.influx import Influx

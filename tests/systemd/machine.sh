@@ -2,7 +2,8 @@
 # A machine that boots the distribution's own systemd as PID 1 of new namespaces, on a memory overlay
 # of / : nothing is left behind, and what was written lasts from one boot to the next until `down`.
 #
-#   MACHINE=folder machine.sh up SOURCE     boots it; SOURCE is seen inside as /root/talla
+#   MACHINE=folder machine.sh up SOURCE     boots it; SOURCE is seen inside as /root/talla; first ends
+#                                           machines whose callers were killed
 #   MACHINE=folder machine.sh exec CMD...   runs a command in it, as root
 #   MACHINE=folder machine.sh reboot        ends its systemd and boots it again
 #   MACHINE=folder machine.sh down          ends it for good
@@ -11,14 +12,27 @@
 # hybrid or legacy hierarchy (systemd's "hybrid" layout), rooted at a child of our own group.
 set -euo pipefail
 D=${MACHINE:?}
-N=talla-$(printf %s "$D" | sha256sum | cut -c1-12)
 
-groups() {
+# Our own group in each hierarchy: machines are groups below them, talla-OWNER-NAME.
+ours() {
   while IFS=: read -r _ c p; do
     m=/sys/fs/cgroup/${c#name=}
     [ -n "$c" ] || m=/sys/fs/cgroup/unified
-    [ -d "$m" ] && echo "$m${p%/}/$N"
+    [ ! -d "$m" ] || echo "$m${p%/}"
   done </proc/self/cgroup
+}
+
+# What a test run left that was killed with all that belongs to it. Mounts end with their processes.
+sweep() {
+  local g owner
+  for g in $(ours | sed 's|$|/talla-*-*|'); do
+    owner=${g##*/talla-}
+    [ -d "$g" ] && [ ! -d "/proc/${owner%%-*}" ] || continue
+    find "$g" -name cgroup.procs -exec cat {} + | xargs -r kill -9 2>/dev/null || true
+    for _ in 1 2 3 4 5; do
+      [ ! -d "$g" ] || find "$g" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
+    done
+  done
 }
 
 alive() {
@@ -138,8 +152,9 @@ leave() {
 SCRIPT=$(realpath "$0")
 case ${1:-} in
   up)
+    sweep
     mkdir -p "$D/disk"
-    groups >"$D/cg"
+    ours | sed "s|$|/talla-$PPID-$(printf %s "$D" | sha256sum | cut -c1-12)|" >"$D/cg"
     # setsid: the keeper outlives whoever called us.
     setsid unshare -m --propagation private bash "$SCRIPT" keep "$(realpath "$2")" $PPID >"$D/keeper.log" 2>&1 </dev/null &
     echo $! >"$D/keeper"

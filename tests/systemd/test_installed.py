@@ -104,7 +104,7 @@ def test_it_comes_back_after_a_boot_where_a_report_was_missed(machine: Machine) 
         f" --until $(date -d 'last monday 07:00' +%s) --store {simulated}"
     )
     code = (
-        "from advisor.state import State; from advisor.reports import STAMP;"
+        "from advisor.state import State; from advisor.service.reports import STAMP;"
         "State('/var/lib/talla-advisor/advisor.db').set_stamp(STAMP, 1.0)"
     )
     machine.run(f'runuser -u talla-advisor -- /opt/talla/current/bin/python -c "{code}"')

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from advisor.service_config import InfluxReading
+from advisor.service.config import InfluxReading
 from advisor.state import Snooze
 from advisor.web.fleet import FleetSource
 from agent.shipping.line_protocol import event_line, window_lines
