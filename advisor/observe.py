@@ -15,14 +15,9 @@ from telemetry.window import Frame
 
 _MORE_GPU_FIELDS = (
     "memory_utilization_ratio",
-    "memory_reserved_bytes",
     "power_watts_min",
-    "sm_active_ratio_zero_ratio",
     "tensor_active_ratio",
     "dram_active_ratio",
-    "dram_active_ratio_max",
-    "nvlink_rx_bytes_per_second_max",
-    "nvlink_tx_bytes_per_second_max",
     "temperature_celsius_max",
     "energy_joules_total",
 )

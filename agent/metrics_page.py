@@ -16,7 +16,8 @@ metrics --json` prints the same names, `talla-agent doctor` what this machine la
 are base units; a ratio is 0 to 1. A metric that cannot be read is absent, never 0 or -1.
 
 A window keeps the statistics that are listed: the mean is the metric's own name, each other one a
-suffix (`_max`, `_min`, `_count`, `_zero_ratio`, `_busy_ratio`).
+suffix (`_max`, `_min`, `_count`, `_zero_ratio`, `_busy_ratio`). Those marked "10 s" are kept by the
+10-second windows alone: alerts and charts look at them, no verdict does.
 
 ## Activity counters, DCGM and Nsight
 
@@ -92,7 +93,10 @@ def page() -> Iterator[str]:
         yield "|---|---|---|---|---|---|"
         for metric in family.metrics:
             found = sources.find(family.measurement, metric.name)
-            kept = ", ".join(statistic.value for statistic in metric.statistics)
+            kept = ", ".join(
+                f"{statistic.value} (10 s)" if statistic in metric.brief else statistic.value
+                for statistic in metric.statistics
+            )
             cells = (f"`{metric.name}`", metric.unit, metric.help, kept, *found)
             yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         if family.texts:

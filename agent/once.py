@@ -8,7 +8,7 @@ from agent.collectors.gpu import gpu_key
 from agent.machine import MachineSource
 from agent.nvml.types import GpuReading
 from telemetry.clock import Clock
-from telemetry.metrics import FAMILIES, GPU
+from telemetry.metrics import GPU, family
 from telemetry.window import Key, Sample
 
 # Made of several readings or windows, not read.
@@ -39,7 +39,7 @@ def document(source: MachineSource, sample: Sample, host: str) -> Document:
         "time": sample.time,
         "host": host,
         "gpus": [_gpu(reading, sample) for reading in source.gpu.readings],
-        "host_metrics": dict(sample.rows.get(("host",), {})),
+        "host_metrics": _metrics(("host",), sample),
     }
     for measurement, name in _HOST_LIST:
         keys = _keys(sample, measurement)
@@ -65,7 +65,7 @@ def _gpu(reading: GpuReading, sample: Sample) -> Document:
     if reading.error is not None:
         found["error"] = reading.error
     key = gpu_key(reading)
-    metrics = {n: v for n, v in sample.rows.get(key, {}).items() if not n.startswith(_DERIVED)}
+    metrics = {n: v for n, v in _metrics(key, sample).items() if not n.startswith(_DERIVED)}
     texts = {n: t for n, t in sample.texts.get(key, {}).items() if n not in ("gpu_model", "error")}
     found["metrics"] = metrics
     found.update(texts)
@@ -76,7 +76,16 @@ def _gpu(reading: GpuReading, sample: Sample) -> Document:
     return found
 
 
-def _gpu_unavailable(reading: GpuReading, metrics: dict[str, float]) -> dict[str, str]:
+def _metrics(key: Key, sample: Sample) -> dict[str, int | float]:
+    """The readings of a row, counts as whole numbers."""
+    declared = family(key[0])
+    return {
+        name: value if (metric := declared.metric(name)) is None else metric.reading(value)
+        for name, value in sample.rows.get(key, {}).items()
+    }
+
+
+def _gpu_unavailable(reading: GpuReading, metrics: dict[str, int | float]) -> dict[str, str]:
     """Every declared metric that is absent, with the reason as far as it is known."""
     reasons: dict[str, str] = {}
     for metric in GPU.metrics:
@@ -101,15 +110,14 @@ def _process(key: Key, sample: Sample) -> Document:
     found: Document = {}
     if "pid" in texts:
         found["pid"] = int(texts.pop("pid"))
-    return {**found, **texts, **sample.rows.get(key, {})}
+    return {**found, **texts, **_metrics(key, sample)}
 
 
 def _subject(key: Key, sample: Sample) -> Document:
     """A disk, mount, NIC or engine: what names it, its texts, its metrics."""
-    family = next(f for f in FAMILIES if f.measurement == key[0])
-    names = dict(zip(family.tags, key[1:], strict=True))
+    names = dict(zip(family(key[0]).tags, key[1:], strict=True))
     texts = {n: t for n, t in sample.texts.get(key, {}).items() if n not in names}
-    return {**names, **texts, "metrics": dict(sample.rows.get(key, {}))}
+    return {**names, **texts, "metrics": _metrics(key, sample)}
 
 
 def _host_unavailable(source: MachineSource) -> dict[str, str]:

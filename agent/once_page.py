@@ -22,6 +22,7 @@ def page(found: dict[str, Any]) -> str:
     lines += ["", *_host(found["host_metrics"])]
     for name, sentence in (("disks", _disk), ("mounts", _mount), ("nics", _nic)):
         lines += [sentence(subject) for subject in found[name]]
+    lines += [_engine(engine) for engine in found["engines"]]
     return "\n".join(lines)
 
 
@@ -85,6 +86,24 @@ def _mount(mount: dict[str, Any]) -> str:
 def _nic(nic: dict[str, Any]) -> str:
     state = f" ({nic['state']})" if "state" in nic else ""
     return f"NIC {nic['device']}{state}: " + _flow(nic["metrics"], "rx", "tx")
+
+
+def _engine(engine: dict[str, Any]) -> str:
+    metrics = engine["metrics"]
+    head = f"Engine {engine.get('engine', '?')} {engine.get('engine_version', '')}".rstrip()
+    parts = [
+        _said("serves", engine.get("model", "")),
+        _said("KV cache", _ratio(metrics.get("kv_cache_usage_ratio"))),
+        _said("running", _count(metrics.get("requests_running"))),
+        _said("waiting", _count(metrics.get("requests_waiting"))),
+        _said("makes", _unit(metrics.get("generation_tokens_per_second"), "tokens/s")),
+    ]
+    told = ", ".join(part for part in parts if part) or "answers"
+    return f"{head} on port {engine['port']}: {told}"
+
+
+def _count(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
 
 
 def _flow(metrics: dict[str, float], inward: str, outward: str) -> str:

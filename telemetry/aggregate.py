@@ -69,11 +69,15 @@ _VALUES: dict[Statistic, Callable[[_Stat], float]] = {
 class _Kept:
     """What is kept of a metric: its fields, each with how it comes from the statistics."""
 
-    __slots__ = ("busy_at", "fields")
+    __slots__ = ("all", "busy_at", "lasting")
 
     def __init__(self, metric: Metric) -> None:
         self.busy_at = metric.busy_at
-        self.fields = tuple((field, _VALUES[statistic]) for statistic, field in metric.fields())
+        self.all = tuple((field, _VALUES[statistic]) for statistic, field in metric.fields())
+        self.lasting = tuple((field, _VALUES[s]) for s, field in metric.lasting())
+
+    def fields(self, tier: int) -> tuple[tuple[str, Callable[[_Stat], float]], ...]:
+        return self.all if tier < TIERS[-1] else self.lasting
 
 
 class _Subject:
@@ -115,10 +119,10 @@ class _Subject:
                 mine = self.stats[name] = _Stat()
             mine.merge(stat)
 
-    def row(self) -> Row:
+    def row(self, tier: int) -> Row:
         values = {COVERED_SECONDS: self.covered}
         for name, stat in self.stats.items():
-            for field, value in self.metrics[name].fields:
+            for field, value in self.metrics[name].fields(tier):
                 values[field] = value(stat)
         return Row(values, self.texts)
 
@@ -140,7 +144,7 @@ class _Bucket:
         # A bucket that sampling entered late or left early covers only its own part.
         start = self.start if self.first < self.start + 2 else math.floor(self.first)
         end = self.end if self.last > self.end - 2 else math.ceil(self.last)
-        rows = {key: subject.row() for key, subject in self.subjects.items()}
+        rows = {key: subject.row(self.tier) for key, subject in self.subjects.items()}
         return Window(host, self.tier, start, max(1, end - start), rows)
 
 

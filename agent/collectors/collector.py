@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from agent.host.hostfs import HostFs
+from agent.probe import Probe, ProbeSet
 from telemetry.window import Sample
 
 if TYPE_CHECKING:
@@ -39,6 +41,33 @@ class Collector(Protocol):
         A metric of the host by its name; of others `MEASUREMENT SUBJECT METRIC`, less what does
         not matter: `gpu UUID` is all of one GPU, `disk` all disks.
         """
+
+
+class HostCollector:
+    """A collector of the host's own row, each second, by probes."""
+
+    name: str
+    every = 1.0
+    read_at: float | None = None
+
+    def __init__(self, probes: Iterable[Probe]) -> None:
+        self._probes = ProbeSet(probes)
+        self._now = 0.0
+        """The time of the reading, for the probes' sources."""
+
+    @property
+    def errors_total(self) -> int:
+        return self._probes.errors_total
+
+    def collect(self, now: float, sample: Sample) -> None:
+        self._now = now
+        values = self._probes.read()
+        if values:
+            self.read_at = now
+            sample.rows.setdefault(HOST_KEY, {}).update(values)
+
+    def unavailable(self) -> dict[str, str]:
+        return self._probes.unavailable()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-from agent.collectors.collector import HOST_KEY, Counters, Sources
-from agent.probe import Probe, ProbeSet
-from telemetry.window import Sample
+from agent.collectors.collector import Counters, HostCollector, Sources
+from agent.probe import Probe
 
 
-class CpuCollector:
+class CpuCollector(HostCollector):
     """`cpu_busy_ratio`, `cpu_iowait_ratio` and `load_1m` (man 5 proc_stat, proc_loadavg)."""
 
     name = "cpu"
-    every = 1.0
-    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._stat = sources.hostfs.kept("/proc/stat")
         self._load = sources.hostfs.kept("/proc/loadavg")
         self._times = Counters()
-        self._now = 0.0
-        self._probes = ProbeSet(
+        super().__init__(
             (
                 Probe(("cpu_busy_ratio", "cpu_iowait_ratio"), self._read_times),
                 Probe(("load_1m",), self._read_load),
             )
         )
-
-    @property
-    def errors_total(self) -> int:
-        return self._probes.errors_total
-
-    def collect(self, now: float, sample: Sample) -> None:
-        self._now = now
-        values = self._probes.read()
-        if values:
-            self.read_at = now
-            sample.rows.setdefault(HOST_KEY, {}).update(values)
-
-    def unavailable(self) -> dict[str, str]:
-        return self._probes.unavailable()
 
     def _read_times(self, values: dict[str, float]) -> None:
         # The first line sums all processors. Guest time is within user time already.

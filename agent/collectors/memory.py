@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 
-from agent.collectors.collector import HOST_KEY, Counters, Sources
+from agent.collectors.collector import Counters, HostCollector, Sources
 from agent.host.hostfs import number_after
-from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
-from telemetry.window import Sample
+from agent.probe import Probe, ReadingFailed, Trouble
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _KIB = 1024
 
 
-class MemoryCollector:
+class MemoryCollector(HostCollector):
     """Levels from /proc/meminfo and rates from /proc/vmstat (man 5 proc_meminfo, proc_vmstat).
 
     Memory in use is the total less what the kernel calls available: page cache that can be given
@@ -21,16 +20,13 @@ class MemoryCollector:
     """
 
     name = "memory"
-    every = 1.0
-    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
         self._meminfo = sources.hostfs.kept("/proc/meminfo")
         self._vmstat = sources.hostfs.kept("/proc/vmstat")
         self._counts = Counters()
-        self._now = 0.0
         self._text = b""
-        self._probes = ProbeSet(
+        super().__init__(
             (
                 Probe(("memory_total_bytes",), self._read_total),
                 Probe(("memory_used_bytes",), self._read_used),
@@ -45,20 +41,6 @@ class MemoryCollector:
                 ),
             )
         )
-
-    @property
-    def errors_total(self) -> int:
-        return self._probes.errors_total
-
-    def collect(self, now: float, sample: Sample) -> None:
-        self._now = now
-        values = self._probes.read()
-        if values:
-            self.read_at = now
-            sample.rows.setdefault(HOST_KEY, {}).update(values)
-
-    def unavailable(self) -> dict[str, str]:
-        return self._probes.unavailable()
 
     def _read_total(self, values: dict[str, float]) -> None:
         self._text = b""

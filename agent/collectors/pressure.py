@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 
-from agent.collectors.collector import HOST_KEY, Counters, Sources
+from agent.collectors.collector import Counters, HostCollector, Sources
 from agent.host.hostfs import KeptFile, number_after
-from agent.probe import Probe, ProbeSet, ReadingFailed, Trouble
-from telemetry.window import Sample
+from agent.probe import Probe, ReadingFailed, Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ ABSENT = (
 _MICRO = 1e-6
 
 
-class PressureCollector:
+class PressureCollector(HostCollector):
     """The share of each second in which tasks waited, from the counters of microseconds.
 
     The kernel's own averages are over 10 s and more; its totals are brought up to date by the
@@ -28,11 +27,8 @@ class PressureCollector:
     """
 
     name = "pressure"
-    every = 1.0
-    read_at: float | None = None
 
     def __init__(self, sources: Sources) -> None:
-        self._now = 0.0
         probes = []
         for resource in ("cpu", "io", "memory"):
             # "full" of the processors is always 0 for the whole system.
@@ -40,21 +36,7 @@ class PressureCollector:
             names = tuple(f"pressure_{resource}_{degree}_ratio" for degree in degrees)
             file = sources.hostfs.kept(f"/proc/pressure/{resource}")
             probes.append(Probe(names, self._reader(file, names)))
-        self._probes = ProbeSet(probes)
-
-    @property
-    def errors_total(self) -> int:
-        return self._probes.errors_total
-
-    def collect(self, now: float, sample: Sample) -> None:
-        self._now = now
-        values = self._probes.read()
-        if values:
-            self.read_at = now
-            sample.rows.setdefault(HOST_KEY, {}).update(values)
-
-    def unavailable(self) -> dict[str, str]:
-        return self._probes.unavailable()
+        super().__init__(probes)
 
     def _reader(self, file: KeptFile, names: tuple[str, ...]) -> Source:
         counters = Counters()

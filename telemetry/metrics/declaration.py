@@ -34,7 +34,8 @@ class Metric:
     """One quantity in base units.
 
     `busy_at` is the level from which a tick counts as busy; it is needed where
-    `Statistic.BUSY_RATIO` is kept.
+    `Statistic.BUSY_RATIO` is kept. `brief` are the statistics that 10-second windows alone keep:
+    alerts and charts look at them, nothing that is decided on 5-minute windows does.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Metric:
     help: str
     statistics: tuple[Statistic, ...]
     busy_at: float | None = None
+    brief: tuple[Statistic, ...] = ()
 
     def field(self, statistic: Statistic) -> str:
         """The name under which a statistic of this metric is kept, everywhere.
@@ -57,6 +59,14 @@ class Metric:
         """Each kept statistic with its field name."""
         for statistic in self.statistics:
             yield statistic, self.field(statistic)
+
+    def reading(self, value: float) -> int | float:
+        """A reading as people write it: a count of bytes or errors without a fraction."""
+        return int(value) if self.unit in WHOLE_UNITS and value == int(value) else value
+
+    def lasting(self) -> Iterator[tuple[Statistic, str]]:
+        """Those of `fields` that 5-minute windows keep too."""
+        return ((s, field) for s, field in self.fields() if s not in self.brief)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,12 @@ SCALES = {
 
 Whole numbers of a few digits take 1 to 4 bytes where a double takes 8 (decision 005).
 """
+
+WHOLE_UNITS = frozenset(
+    {"bytes", "bits/second", "hertz", "generation", "lanes", "gpus", "rows", "ticks", "errors"}
+    | {"lines", "packets", "tokens", "windows", "processes", "requests"}
+)
+"""Units of which one reading has a whole number, however its windows' means come out."""
 
 GAUGE = Kind.GAUGE
 COUNTER = Kind.COUNTER

@@ -45,10 +45,13 @@ GPU = Family(
             GAUGE,
             "share of time in which device memory was read or written; not its capacity",
             MEAN_MAX,
+            brief=MAX,
         ),
         Metric("memory_used_bytes", "bytes", GAUGE, "device memory in use", MEAN_MIN_MAX),
         Metric("memory_total_bytes", "bytes", GAUGE, "device memory of the card", LAST),
-        Metric("memory_reserved_bytes", "bytes", GAUGE, "memory kept by the driver", LAST),
+        Metric(
+            "memory_reserved_bytes", "bytes", GAUGE, "memory kept by the driver", LAST, brief=LAST
+        ),
         Metric("power_watts", "watts", GAUGE, "power drawn by the board", MEAN_MIN_MAX),
         Metric("power_limit_watts", "watts", GAUGE, "enforced power limit", LAST),
         Metric("energy_joules_total", "joules", COUNTER, "energy since the driver loaded", LAST),
@@ -68,14 +71,31 @@ GPU = Family(
             "share of multiprocessor time with a warp resident",
             (Statistic.MEAN, Statistic.MAX, Statistic.ZERO_RATIO, Statistic.BUSY_RATIO),
             busy_at=0.01,
+            brief=(Statistic.BUSY_RATIO,),
         ),
         Metric("sm_occupancy_ratio", "ratio", GAUGE, "share of warp slots in use", MEAN),
         Metric("tensor_active_ratio", "ratio", GAUGE, "tensor pipe active", MEAN_MAX),
-        Metric("dram_active_ratio", "ratio", GAUGE, "device memory interface active", MEAN_MAX),
+        Metric(
+            "dram_active_ratio",
+            "ratio",
+            GAUGE,
+            "device memory interface active",
+            MEAN_MAX,
+            brief=MAX,
+        ),
         Metric("encoder_ratio", "ratio", GAUGE, "share of time in which video is encoded", MEAN),
         Metric("decoder_ratio", "ratio", GAUGE, "share of time in which video is decoded", MEAN),
-        Metric("nvlink_rx_bytes_per_second", "bytes/second", GAUGE, "NVLink in", MEAN_MAX),
-        Metric("nvlink_tx_bytes_per_second", "bytes/second", GAUGE, "NVLink out", MEAN_MAX),
+        *(
+            Metric(
+                f"nvlink_{way}_bytes_per_second",
+                "bytes/second",
+                GAUGE,
+                f"NVLink {where}",
+                MEAN_MAX,
+                brief=MAX,
+            )
+            for way, where in (("rx", "in"), ("tx", "out"))
+        ),
         Metric("throttle_thermal_ratio", "ratio", GAUGE, "share of time slowed by heat", MEAN),
         Metric(
             "throttle_power_ratio", "ratio", GAUGE, "share of time slowed by a power brake", MEAN
@@ -93,9 +113,15 @@ GPU = Family(
             GAUGE,
             "the link's speed as a share of what card and slot allow; told while the GPU works",
             LAST,
+            brief=LAST,
         ),
         Metric(
-            "lost_ratio", "ratio", GAUGE, "share of time for which a GPU that was there errs", LAST
+            "lost_ratio",
+            "ratio",
+            GAUGE,
+            "share of time for which a GPU that was there errs",
+            LAST,
+            brief=LAST,
         ),
         Metric(
             "memory_full_seconds",
@@ -103,17 +129,32 @@ GPU = Family(
             GAUGE,
             "time until memory that keeps growing fills the card; absent where it does not grow",
             LAST,
+            brief=LAST,
         ),
         Metric("ecc_uncorrected_errors", "errors", GAUGE, "uncorrected ECC errors, new ones", MAX),
         Metric(
-            "remapped_rows_uncorrected", "rows", GAUGE, "rows remapped for uncorrected errors", MAX
+            "remapped_rows_uncorrected",
+            "rows",
+            GAUGE,
+            "rows remapped for uncorrected errors",
+            MAX,
+            brief=MAX,
         ),
         Metric(
-            "remap_pending", "rows", GAUGE, "1 while a row waits for a reset to be remapped", MAX
+            "remap_pending",
+            "rows",
+            GAUGE,
+            "1 while a row waits for a reset to be remapped",
+            MAX,
+            brief=MAX,
         ),
-        Metric("remap_failed", "rows", GAUGE, "1 where a row could not be remapped", MAX),
-        Metric("xid_hardware_errors", "errors", GAUGE, "XIDs that point to card or driver", MAX),
-        Metric("xid_application_errors", "errors", GAUGE, "XIDs that point to the program", MAX),
+        Metric(
+            "remap_failed", "rows", GAUGE, "1 where a row could not be remapped", MAX, brief=MAX
+        ),
+        *(
+            Metric(f"xid_{of}_errors", "errors", GAUGE, f"XIDs that point to {who}", MAX, brief=MAX)
+            for of, who in (("hardware", "card or driver"), ("application", "the program"))
+        ),
         Metric("process_count", "processes", GAUGE, "live processes seen on the GPU", MAX),
         Metric("process_memory_bytes", "bytes", GAUGE, "device memory of the processes seen", MAX),
         Metric(
@@ -129,6 +170,7 @@ GPU = Family(
             GAUGE,
             "bytes that the GPU's processes and their workers had read from storage",
             MEAN_MAX,
+            brief=MAX,
         ),
         Metric(
             "job_write_bytes_per_second",
@@ -136,6 +178,7 @@ GPU = Family(
             GAUGE,
             "bytes that the GPU's processes and their workers wrote",
             MEAN_MAX,
+            brief=MAX,
         ),
         Metric(
             "gap_ratio",

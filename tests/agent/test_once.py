@@ -8,6 +8,7 @@ import pytest
 
 from telemetry.metrics import GPU
 from tests.agent.command import talla_agent
+from tests.engines.test_collector import engine
 from tests.fakenvml.staged import Scenario
 
 SCENARIO = """
@@ -18,6 +19,7 @@ gpu*.mem_used_mib=20000
 gpu*.power_w=300
 gpu*.pcie_rx_kbs=1000
 gpu0.proc={pid},C,18000,55
+gpu1.proc={engine},C,9000,5
 gpu2.nvmlDeviceGetUtilizationRates=NOT_SUPPORTED
 gpu5.lost_after=0
 """
@@ -47,14 +49,15 @@ def taken(
     """The documents of `once` and `inventory`, and the page of `once`."""
     folder = tmp_path_factory.mktemp("once")
 
-    staged = Scenario(fakenvml, folder, SCENARIO.format(pid=os.getpid()))
-    config = folder / "agent.toml"
-    config.write_text(CONFIG)
-    documents = [
-        talla_agent(command, "--json", "--config", config, environment=staged.environment)
-        for command in ("once", "inventory")
-    ]
-    page = talla_agent("once", "--config", config, environment=staged.environment)
+    with engine(folder) as (pid, _, _):
+        staged = Scenario(fakenvml, folder, SCENARIO.format(pid=os.getpid(), engine=pid))
+        config = folder / "agent.toml"
+        config.write_text(CONFIG)
+        documents = [
+            talla_agent(command, "--json", "--config", config, environment=staged.environment)
+            for command in ("once", "inventory")
+        ]
+        page = talla_agent("once", "--config", config, environment=staged.environment)
     for ran in (*documents, page):
         assert (ran.code, ran.err) == (0, "")
     return documents[0].json(), documents[1].json(), page.out
@@ -122,6 +125,24 @@ def test_the_host_is_there(taken: Any) -> None:
     assert any(mount["mount"] == "/" for mount in once["mounts"])
 
 
+def test_counts_are_whole_numbers_and_ratios_are_not(taken: Any) -> None:
+    metrics = taken[0]["gpus"][1]["metrics"]
+    assert type(metrics["memory_total_bytes"]) is int
+    assert type(taken[0]["gpus"][0]["processes"][0]["memory_bytes"]) is int
+    assert type(taken[0]["host_metrics"]["memory_total_bytes"]) is int
+    assert type(metrics["throttle_thermal_ratio"]) is float
+
+
+def test_an_engine_is_told_to_programs_and_to_people(taken: Any) -> None:
+    (found,) = taken[0]["engines"]
+    assert found["engine"] == "vllm"
+    assert type(found["metrics"]["requests_running"]) is int
+    (line,) = [line for line in taken[2].splitlines() if line.startswith("Engine ")]
+    assert line.startswith("Engine vllm ")
+    assert f"on port {found['port']}: " in line
+    assert f"serves {found['model']}" in line
+
+
 def test_the_page_says_it_for_people(taken: Any) -> None:
     page = taken[2]
     assert page.count("NVIDIA H100 80GB HBM3: ") == 7
@@ -151,7 +172,7 @@ def test_the_inventory_tells_hardware_and_what_is_declared(taken: Any) -> None:
 
 
 def test_doctor_names_the_lost_card(fakenvml: Path, tmp_path: Path) -> None:
-    staged = Scenario(fakenvml, tmp_path, SCENARIO.format(pid=1))
+    staged = Scenario(fakenvml, tmp_path, SCENARIO.format(pid=1, engine=1))
     ran = talla_agent("doctor", "--json", environment=staged.environment)
     checks = ran.json()["checks"]
     assert ran.code == 0

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.observe import GPU_FIELDS
+from advisor.web.picture import GPU_READINGS, GPU_SERIES
 from telemetry.aggregate import Aggregator
 from telemetry.metrics import COVERED_SECONDS
+from telemetry.metrics import GPU as GPU_FAMILY
 from telemetry.signals import Signals
 from telemetry.window import Sample, Window
 
@@ -92,6 +95,24 @@ def test_a_gap_leaves_no_window() -> None:
     closed = windows([1.0] * 10 + [None] * 600 + [1.0] * 10)
     assert [w.start - START for w in closed if w.tier == 10] == [0, 610]
     assert [w.start - START for w in closed if w.tier == 300] == [0, 610]
+
+
+def test_a_long_row_of_a_busy_gpu_is_small_and_holds_all_that_is_decided_on() -> None:
+    """At most 60 values, which is what the store's 500 MB after 400 days rest on."""
+    everything = {metric.name: 0.5 for metric in GPU_FAMILY.metrics}
+    host = {
+        ("host",): {"pressure_io_some_ratio": 0.5, "pressure_cpu_some_ratio": 0.5}
+        | {"pressure_memory_some_ratio": 0.5},
+        ("disk", "sda"): {"busy_ratio": 1.0, "read_await_seconds": 1.0, "queue_depth": 9.0},
+        ("nic", "eth0"): {"rx_link_ratio": 1.0},
+        ("mount", "/data"): {"read_round_trip_seconds": 1.0, "retransmits_per_second": 9.0},
+    }
+    aggregator = Aggregator("node", SIGNALS)
+    aggregator.add(Sample(START, {GPU: everything, **host}))
+    rows = {window.tier: window.rows[GPU].values for window in aggregator.flush()}
+    assert rows[10].keys() == set(GPU_FAMILY.fields())
+    assert len(rows[300]) <= 60
+    assert {*GPU_FIELDS, *GPU_READINGS, *GPU_SERIES} <= rows[300].keys()
 
 
 def test_a_clock_set_back_closes_what_is_open() -> None:
