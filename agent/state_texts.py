@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from telemetry.states import FIELDS, HOST_FIELDS, Classifier, Jobs, Surroundings
+from telemetry.states import Classifier, Jobs, Surroundings
 from telemetry.window import Frame, Key, Window
 from telemetry.workload import Kind
 
@@ -22,7 +22,7 @@ class StateTexts:
         self._classifier = Classifier()
 
     def __call__(self, window: Window) -> Mapping[Key, Mapping[str, str]]:
-        host = _frame(window, HOST_KEY, HOST_FIELDS) if HOST_KEY in window.rows else None
+        host = _frame(window, HOST_KEY) if HOST_KEY in window.rows else None
         around = Surroundings(host, *(self._all(window, name) for name in ("disk", "mount", "nic")))
         kinds = _kinds(window)
         texts: dict[Key, dict[str, str]] = {}
@@ -30,7 +30,7 @@ class StateTexts:
             if key[0] != "gpu":
                 continue
             judged = self._classifier.classify(
-                _frame(window, key, FIELDS), around, Jobs([kinds.get(key[1])])
+                _frame(window, key), around, Jobs([kinds.get(key[1])])
             )[0]
             texts[key] = {"state": judged.state.value}
             if judged.cause is not None:
@@ -39,18 +39,13 @@ class StateTexts:
 
     @staticmethod
     def _all(window: Window, measurement: str) -> tuple[Frame, ...]:
-        return tuple(
-            _frame(window, key, tuple(row.values))
-            for key, row in window.rows.items()
-            if key[0] == measurement
-        )
+        return tuple(_frame(window, key) for key in window.rows if key[0] == measurement)
 
 
-def _frame(window: Window, key: Key, fields: tuple[str, ...]) -> Frame:
+def _frame(window: Window, key: Key) -> Frame:
     """One subject of the window as a frame of one window."""
     row = window.rows[key]
-    values = row.values
-    columns: dict[str, list[float | None]] = {n: [values[n]] for n in fields if n in values}
+    columns: dict[str, list[float | None]] = {n: [v] for n, v in row.values.items()}
     return Frame(key, [window.start], [window.seconds], columns, [row.texts])
 
 

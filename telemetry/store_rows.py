@@ -344,20 +344,19 @@ class Rows:
         contents: dict[int | None, Mapping[str, str]] = {None: _NO_TEXTS}
         keys = {k: v for host_id in {h[1] for h in heads} for k, v in self._keys(host_id).items()}
         for f in FAMILIES:
+            scales = self._scales[f.measurement]
             names = [n for n in f.fields() if n in self._columns[f.measurement]]
-            scales = [self._scales[f.measurement][n] for n in names]
+            columns = "".join(f", {n} / {float(scales[n])!r}" for n in names)
             rows = self._connection.execute(
-                f"SELECT window_id, series_id, texts_id{''.join(f', {n}' for n in names)}"
-                f" FROM m_{f.measurement}"
+                f"SELECT window_id, series_id, texts_id{columns} FROM m_{f.measurement}"
                 " WHERE window_id > ? AND window_id <= ?",
                 (position, heads[-1][0]),
             )
             for window_id, series_id, texts_id, *cells in rows:
                 if texts_id not in contents:
                     contents[texts_id] = self._text(texts_id)
-                triples = zip(names, scales, cells, strict=True)
                 windows[window_id].rows[keys[series_id]] = Row(
-                    {n: c / scale for n, scale, c in triples if c is not None},
+                    {n: c for n, c in zip(names, cells, strict=True) if c is not None},
                     dict(contents[texts_id]),
                 )
         return list(windows.items())

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from telemetry.event import Event
@@ -29,7 +29,6 @@ WINDOW_SECONDS = "window_seconds"
 _TEXT_LIMIT = 32_000  # InfluxDB refuses a text of 64 KiB or more
 _TAG_LIMIT = 1_000
 _NANOSECONDS = 1_000_000_000
-_INFINITE = float("inf")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 _TAG_SPECIAL = re.compile(r"([,= ])")
 
@@ -48,16 +47,27 @@ def window_lines(
 
 def row_line(window: Window, key: Key, row: Row, texts: Mapping[str, str]) -> bytes:
     """One subject of a window."""
-    declared = family(key[0])
+    labels, strings = _texts(key[0])
     said = {**row.texts, **texts} if texts else row.texts
-    labels = tuple((name, said[name]) for name in declared.labels if name in said)
-    fields = [
-        f"{WINDOW_SECONDS}={float(window.seconds)!r}",
-        *_numbers(row.values),
-        *_strings((n, said[n]) for n in declared.texts if n in said and n not in declared.labels),
-    ]
-    head = _row_head(window.host, window.tier, key, labels)
+    fields = [f"{WINDOW_SECONDS}={float(window.seconds)!r}"]
+    if row.values:
+        fields += _numbers(row.values)
+    if said:
+        fields += _strings((name, said[name]) for name in strings if name in said)
+    head = _row_head(
+        window.host,
+        window.tier,
+        key,
+        tuple((name, said[name]) for name in labels if name in said),
+    )
     return f"{head} {','.join(fields)} {window.start * _NANOSECONDS}".encode()
+
+
+@cache
+def _texts(measurement: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A family's labels, which are tags, and its other texts."""
+    declared = family(measurement)
+    return declared.labels, tuple(n for n in declared.texts if n not in declared.labels)
 
 
 @lru_cache(maxsize=1024)
@@ -105,13 +115,17 @@ def _head(measurement: str, tags: Mapping[str, str]) -> str:
     return ",".join([measurement, *(f"{name}={text}" for name, text in named)])
 
 
-def _numbers(values: Mapping[str, float]) -> Iterable[str]:
-    # A number that is not finite is none of the protocol's.
-    return [
-        f"{name}={int(value)}i" if name[-6:] == "_count" else f"{name}={float(value)!r}"
-        for name, value in values.items()
-        if -_INFINITE < value < _INFINITE
-    ]
+def _numbers(values: Mapping[str, float]) -> Sequence[str]:
+    """The fields of a row, those of them that are numbers; none where there is none."""
+    if not math.isfinite(sum(values.values())):  # what is not finite is none of the protocol's
+        values = {n: v for n, v in values.items() if math.isfinite(v)}
+    return [_form(tuple(values)) % tuple(values.values())] if values else []
+
+
+@lru_cache(maxsize=256)
+def _form(names: tuple[str, ...]) -> str:
+    """How the numbers of a row are written: most windows of a subject have the same ones."""
+    return ",".join(f"{name}={'%di' if name.endswith('_count') else '%r'}" for name in names)
 
 
 def _strings(values: Iterable[tuple[str, str]]) -> Iterable[str]:
