@@ -100,6 +100,8 @@ def _gpu_unavailable(reading: GpuReading, metrics: dict[str, int | float]) -> di
 
 
 def _unread(name: str) -> str:
+    if name == "job_computing_ratio":
+        return "no process of this GPU has workers that could be looked at"
     if name.startswith(("job_", "process_")):
         return "no process of this GPU could be looked at"
     return "this card or driver has no source of it"

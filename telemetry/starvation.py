@@ -27,7 +27,7 @@ Column = Sequence[float | None]
 _COLUMNS = tuple(
     (c.name, f"gap_{c.name}_ratio", f"signal_{c.name}_ratio", c.of_job) for c in CHAINS
 )
-_COMPUTES = "the job's own processes keep the processors busy"
+_COMPUTES = "the job's own workers compute all the time, or fill the processors"
 _JOB_CHAINS = frozenset({"job_io", "write", "job_cpu"})
 
 
@@ -88,6 +88,7 @@ class StarvationJudge:
                     totals = [None if j is None else column[j] for j in to_host]
             self._chains.append(_Chain(name, gaps, totals))
         self._processor_share = processor_share
+        self._computing = gpu.columns.get("job_computing_ratio_busy_ratio")
         self._places = Places(gpu, surroundings, thresholds)
         self.restless = self._restless()
         """Windows in which the job's loaders wait or compute all the time."""
@@ -137,7 +138,7 @@ class StarvationJudge:
         without two witnesses, the job's own loaders among them."""
         if i not in self.restless:
             return None
-        computes = self._job_computes(i)
+        computes = self._always_computes(i)
         witnesses = []
         for chain in self._chains:
             share = None if chain.totals is None else chain.totals[i]
@@ -157,19 +158,26 @@ class StarvationJudge:
         confidence = 0.6 if self._known("io_pressure", i) else 0.54
         return Starvation(cause, confidence, (*lines, *((line,) if line else ())), place)
 
+    def hint(self, i: int) -> str | None:
+        """What points to a cause, and is one witness alone: a line for people."""
+        told = None if self._computing is None else self._computing[i]
+        if told is None or told < self._t.steady_ratio:
+            return None
+        return (
+            f"job_computing_ratio: its workers compute in {100 * told:.0f} % of the readings, and"
+            " the host's processors are not known to be full: more workers may help"
+        )
+
     def _restless(self) -> frozenset[int]:
         at = self._t.steady_ratio
         totals = {chain.name: chain.totals for chain in self._chains}
         waiting = totals.get("job_io") or ()
         found = {i for i, share in enumerate(waiting) if share is not None and share >= at}
-        full, own = totals.get("cpu") or (), self._processor_share or ()
+        full = totals.get("cpu") or ()
         found.update(
             i
-            for i, (share, mine) in enumerate(zip(full, own, strict=False))
-            if share is not None
-            and mine is not None
-            and share >= at
-            and mine >= self._t.job_processor_share
+            for i, share in enumerate(full)
+            if share is not None and share >= at and self._always_computes(i)
         )
         return frozenset(found)
 
@@ -193,19 +201,27 @@ class StarvationJudge:
             elif total is not None and total >= t.steady_ratio:
                 steady.append(Witness(chain.name, in_gaps, outside, True))
         always = {witness.chain for witness in steady}
-        computes = self._job_computes(i)
+        computes = self._always_computes(i)
         if "job_io" in always or ("cpu" in always and computes):
             found += [witness for witness in steady if witness.chain != "cpu" or computes]
-        if computes and any(witness.chain == "cpu" for witness in found):
+        if (computes or self._fills_processors(i)) and any(
+            witness.chain == "cpu" for witness in found
+        ):
             found.append(Witness("job_cpu", 1.0, None))
         return found
 
     def _known(self, chain: str, i: int) -> bool:
         return any(c.name == chain and c.gaps[i] is not None for c in self._chains)
 
-    def _job_computes(self, i: int) -> bool:
+    def _fills_processors(self, i: int) -> bool:
         share = None if self._processor_share is None else self._processor_share[i]
         return share is not None and share >= self._t.job_processor_share
+
+    def _always_computes(self, i: int) -> bool:
+        """Its workers never rest from computing; judged by what the job uses where they were not
+        looked at."""
+        told = None if self._computing is None else self._computing[i]
+        return self._fills_processors(i) if told is None else told >= self._t.steady_ratio
 
     def _exchange(self, i: int, witnesses: list[Witness]) -> Starvation | None:
         """Gaps while a full link carries as much out as in: ranks wait for each other."""

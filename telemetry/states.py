@@ -70,7 +70,7 @@ FIELDS: tuple[str, ...] = (
     "pcie_link_width",
     "tensor_active_ratio_max",
     "process_memory_bytes",
-    "job_blocked_ratio",
+    "job_computing_ratio_busy_ratio",
     "job_read_bytes_per_second",
     "job_write_bytes_per_second",
     *(f"gap_{chain.name}_ratio" for chain in CHAINS),

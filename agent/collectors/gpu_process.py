@@ -209,6 +209,9 @@ class GpuProcessCollector:
         if activities:
             looked_at = sum(a.looked_at for a in activities)
             gpu.rates["job_blocked_ratio"] = sum(a.waiting for a in activities) / looked_at
+            workers = sum(a.workers for a in activities)
+            if workers:
+                gpu.rates["job_computing_ratio"] = sum(a.computing for a in activities) / workers
             for metric in _IO_METRICS:
                 rates = [getattr(a, metric) for a in activities]
                 if None not in rates:

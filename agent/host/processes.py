@@ -130,12 +130,15 @@ class Activity:
     """A process with its workers, since the reading before.
 
     Rates are None at the first reading, and those of I/O where it may not be read. `waiting` of
-    `looked_at` tasks were in uninterruptible sleep (state D), which is nearly always I/O.
+    `looked_at` tasks were in uninterruptible sleep (state D), which is nearly always I/O, and
+    `computing` of its `workers` on a processor or ready for one (state R).
     """
 
     stat: Stat
     waiting: float
     looked_at: int
+    computing: int = 0
+    workers: int = 0
     cpu_cores: float | None = None
     read_bytes_per_second: float | None = None
     write_bytes_per_second: float | None = None
@@ -183,6 +186,7 @@ class Tree:
         self._readings += 1
         sums = self._own.grown(stat)
         waiting, looked_at = (1.0 if stat.state == "D" else 0.0), 1
+        computing = workers = 0
         for pid, task in list(self._workers.items()):
             try:
                 worker = task.stat()
@@ -195,16 +199,20 @@ class Tree:
             sums = (sums[0] + grown[0], sums[1] + grown[1], sums[2] + grown[2])
             waiting += worker.state == "D"
             looked_at += 1
+            computing += worker.state == "R"
+            workers += 1
         if not self._workers and stat.threads > 1:
             waiting = self._waiting_threads()
         if not rated:
-            return Activity(stat, waiting, looked_at)
+            return Activity(stat, waiting, looked_at, computing, workers)
         cpu, read, written = sums
         readable = self._own.io_reason is None
         return Activity(
             stat,
             waiting,
             looked_at,
+            computing,
+            workers,
             cpu_cores=cpu / _CLOCK_TICKS / elapsed,
             read_bytes_per_second=read / elapsed if readable else None,
             write_bytes_per_second=written / elapsed if readable else None,

@@ -163,6 +163,17 @@ GPU = Family(
             GAUGE,
             "share of the GPU's processes and their workers that wait for I/O (state D)",
             MEAN,
+            brief=MEAN,
+        ),
+        Metric(
+            "job_computing_ratio",
+            "ratio",
+            GAUGE,
+            "share of the workers of the GPU's processes that use a processor or wait for one"
+            " (state R)",
+            (Statistic.MEAN, Statistic.BUSY_RATIO),
+            busy_at=0.75,
+            brief=MEAN,
         ),
         Metric(
             "job_read_bytes_per_second",

@@ -122,7 +122,7 @@ def test_the_job_is_the_process_and_its_workers(tmp_path: Path) -> None:
         tmp_path,
         process(100, io=(3000, 500), children="101 102 200 ", cpu=(hz, hz))
         + process(101, io=(8000, 0), parent=100, state="D", cpu=(2 * hz, 0))
-        + process(102, io=(8000, 0), parent=100)
+        + process(102, io=(8000, 0), parent=100, state="R")
         + process(200, io=(40, 0), parent=100),
     )
     second = read(reader, 12.0, UUID, OTHER)
@@ -130,6 +130,7 @@ def test_the_job_is_the_process_and_its_workers(tmp_path: Path) -> None:
     assert gpu["job_read_bytes_per_second"] == (2000 + 8000 + 8000) / 2
     assert gpu["job_write_bytes_per_second"] == 250
     assert gpu["job_blocked_ratio"] == pytest.approx(1 / 3)
+    assert gpu["job_computing_ratio"] == 0.5  # of its two workers
     assert gpu["process_memory_bytes"] == 5000
     row = second.rows["gpu_process", UUID, "0"]
     assert row["cpu_cores"] == pytest.approx(2.0)

@@ -143,3 +143,40 @@ def test_a_rate_is_compared_with_the_seconds_that_it_was_counted_over() -> None:
     )
     states = stage.states(Kind.TRAINING)
     assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.CHECKPOINTING)}
+
+
+def computing(workers: float | None, host: Second) -> Stage:
+    """Work and gaps in turns, with that share of the workers on a processor or ready for one."""
+    job = {} if workers is None else {"job_computing_ratio": workers}
+    return Stage().cycle(
+        1200,
+        10,
+        lambda i: (
+            step(job_blocked_ratio=0.0, **job) if i < 6 else held(job_blocked_ratio=0.0, **job)
+        ),
+        lambda _: {("host",): host},
+    )
+
+
+@pytest.mark.parametrize(
+    ("workers", "share", "starved"),
+    [
+        pytest.param(1.0, 0.3, True, id="others have the processors too"),
+        pytest.param(0.5, 0.9, False, id="half of them rest"),
+        pytest.param(0.0, None, False, id="others fill the host"),
+        pytest.param(None, 0.9, True, id="workers unknown"),
+        pytest.param(None, 0.3, False, id="workers unknown, others fill the host"),
+    ],
+)
+def test_workers_that_never_rest_are_short_of_processors(
+    workers: float | None, share: float | None, starved: bool
+) -> None:
+    states = computing(workers, FULL).states(Kind.TRAINING, processor_share=share)
+    expected = (State.STARVED, Cause.CPU_DATALOADER) if starved else (State.BUSY, Cause.UNKNOWN)
+    assert {(s.state, s.cause) for s in states} == {expected}
+
+
+def test_workers_that_never_rest_on_a_host_with_processors_left_are_told_and_not_blamed() -> None:
+    states = computing(1.0, HEALTHY_HOST).states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.BUSY, Cause.UNKNOWN)}
+    assert all("more workers may help" in s.evidence[-1] for s in states)
