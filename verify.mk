@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
+VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-staging verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -21,6 +21,14 @@ verify-staged: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist load -m 'long or not long' --timeout 900 tests/staged
 	mkdir -p build
 	$(BIN)/python -m tests.staged.mutation | tee build/mutation.md
+
+# Real loaders on slow media, three minutes each, as root; one alone: make verify-staging-slow-fuse
+# (slow-disk, slow-fuse, slow-decoding, short-of-memory, checkpoints, healthy). On a quiet machine.
+verify-staging: $(STAMP) ## a real loader on a real slow medium: the advisor names cause and place
+	$(BIN)/python -m pytest -n 0 -m long -s --timeout 900 tests/staging
+
+verify-staging-%: $(STAMP)
+	$(BIN)/python -m pytest -n 0 -m long -s --timeout 900 tests/staging -k '[$*]'
 
 verify-page: $(STAMP) ## the local page: first view, 3,600 updates, 100 servers; prints the figures
 	$(BIN)/python -m pytest -m long -s --timeout 900 tests/web
