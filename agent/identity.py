@@ -31,6 +31,7 @@ class _Known:
     name: str
     read_at: float
     command: str
+    cgroup: str
     texts: dict[str, str] = field(default_factory=dict)
     looks: int = 0
     weights: Weights | None = None
@@ -56,11 +57,13 @@ class Identities:
             command = self._command(pid)
             known.read_at, known.name = now, stat.name
             if command == known.command and "owner" in known.texts:
-                known.texts |= self._whose(pid, now)
+                known.cgroup = self._cgroup(pid)
+                known.texts |= self._whose(pid, known.cgroup, now)
                 self._look_at_files(pid, known)
                 return known.texts
         command = self._command(pid)
-        texts = {"name": stat.name, **self._whose(pid, now)}
+        cgroup = self._cgroup(pid)
+        texts = {"name": stat.name, **self._whose(pid, cgroup, now)}
         if command:
             texts["command"] = redact(command)[:_COMMAND_LENGTH]
         match = self._match(command, stat.parent)
@@ -68,7 +71,7 @@ class Identities:
             texts["workload"], texts["tool"] = match.kind.value, match.tool
             if match.model is not None:
                 texts["model"], texts["model_source"] = match.model, MODEL_SOURCE
-        known = self._known[pid] = _Known(stat.started, stat.name, now, command, texts)
+        known = self._known[pid] = _Known(stat.started, stat.name, now, command, cgroup, texts)
         self._read_yaml(pid, command, match, texts)
         self._look_at_files(pid, known)
         return texts
@@ -77,6 +80,11 @@ class Identities:
         """The size of the weight files that the process was seen to hold, None if of none."""
         known = self._known.get(pid)
         return None if known is None or known.weights is None else known.weights.size_bytes
+
+    def cgroup(self, pid: int) -> str:
+        """The text of /proc/PID/cgroup as last read; empty where it could not be."""
+        known = self._known.get(pid)
+        return "" if known is None else known.cgroup
 
     def _read_yaml(
         self, pid: int, command: str, match: Match | None, texts: dict[str, str]
@@ -136,10 +144,13 @@ class Identities:
         # A title set by the program (setproctitle) is one text padded with NULs.
         return decode(raw.rstrip(b"\0").replace(b"\0", b" ")).strip()
 
-    def _whose(self, pid: int, now: float) -> dict[str, str]:
+    def _cgroup(self, pid: int) -> str:
+        return self._hostfs.maybe(f"/proc/{pid}/cgroup") or ""
+
+    def _whose(self, pid: int, cgroup: str, now: float) -> dict[str, str]:
         uid = self._uid(pid)
         user = self._owners.user(uid, now) if uid is not None else None
-        owner = self._owners.owner(self._hostfs.maybe(f"/proc/{pid}/cgroup") or "", user)
+        owner = self._owners.owner(cgroup, user)
         texts = {} if user is None else {"user": user}
         if owner is not None:
             texts |= {"owner": owner.name, "owner_kind": owner.kind}

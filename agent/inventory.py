@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.host import block
+from agent.host.cgroups import Cgroups
 from agent.host.hostfs import HostFs, number_after
 from agent.host.mounts import read_mounts, relevant
 from agent.host.nics import ports
-from telemetry.inventory import BlockDevice, Cpu, GpuInfo, Inventory, Mount, Nic
+from telemetry.inventory import BlockDevice, Cpu, GpuInfo, Inventory, Limits, Mount, Nic
 
 _CPU = re.compile(r"cpu\d+")
 _KIB = 1024
@@ -40,6 +41,7 @@ def take_inventory(
         block_devices=block_devices(hostfs),
         mounts=mounts(hostfs, data_paths),
         nics=nics(hostfs),
+        limits=None if (limits := Cgroups(hostfs).machine()) == Limits() else limits,
     )
 
 

@@ -95,7 +95,8 @@ class MachineSource:
         inventory = take_inventory(
             self.hostfs, gpus, host=self._host, data_paths=self._server.data_paths
         )
-        return declared(inventory, self._server)
+        limits = tuple(sorted(self._processes.job_limits, key=repr))
+        return declared(replace(inventory, job_limits=limits), self._server)
 
     def gpu_library(self) -> str | None:
         return None if self.nvml is None else self.nvml.system.get("nvml_version")

@@ -109,6 +109,22 @@ class Nic:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a cgroup and those above it allow at most; None where none of them sets a limit.
+
+    `cpu_cores` is processor time (quota by period), `cpuset_threads` how many hardware threads
+    its tasks may run on, where that is fewer than all. Above `memory_high_bytes` they are slowed
+    down, at `memory_max_bytes` killed. `owner_kind` says whose such cgroups are.
+    """
+
+    cpu_cores: float | None = None
+    cpuset_threads: int | None = None
+    memory_max_bytes: int | None = None
+    memory_high_bytes: int | None = None
+    owner_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """What a person says about the work on this server, where no process tells.
 
@@ -126,7 +142,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """One server, and what its configuration declares about it."""
+    """One server, and what its configuration declares about it.
+
+    `limits` hold for all that the agent sees (in a container: the container's), `job_limits` are
+    those under which processes of GPUs were seen to run, each once.
+    """
 
     host: str
     cpu: Cpu | None = None
@@ -135,6 +155,8 @@ class Inventory:
     block_devices: tuple[BlockDevice, ...] = ()
     mounts: tuple[Mount, ...] = ()
     nics: tuple[Nic, ...] = ()
+    limits: Limits | None = None
+    job_limits: tuple[Limits, ...] = ()
     power_feed_watts: float | None = None
     purpose: str | None = None
     redundancy: str | None = None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.collectors.collector import Sources
+from agent.host.cgroups import Cgroups
 from agent.host.data_files import DataFiles
 from agent.host.owners import Owners
 from agent.host.processes import Activity, Life, Sight, Tree
 from agent.identity import Identities
+from telemetry.inventory import Limits
 from telemetry.window import Key, Sample
 
 SLOTS = 16
 """Processes of one GPU that have a row; more are counted only."""
 _KEPT = 16
 """Processes whose files stay open: all of a usual server's, within the usual 1,024 descriptors."""
+_MOST_LIMITS = 16
 _EARLY = 0.25
 """A tick may come this much before it is due."""
 _IO_METRICS = ("read_bytes_per_second", "write_bytes_per_second")
+_RATES = ("cpu_cores", *_IO_METRICS, "read_calls_per_second", "write_calls_per_second")
 _IO_ADVICE = (
     "{}: reading the I/O of other users' processes needs CAP_SYS_PTRACE"
     " (a systemd drop-in with AmbientCapabilities=CAP_SYS_PTRACE)"
@@ -74,6 +78,9 @@ class GpuProcessCollector:
         self._nvml = sources.nvml
         self._sight = Sight(sources.hostfs)
         self._identities = Identities(sources.hostfs, Owners(sources.hostfs))
+        self.cgroups = Cgroups(sources.hostfs)
+        self.job_limits: set[Limits] = set()
+        """The limits under which processes were seen to run, since the agent began."""
         self._trees: dict[int, Tree] = {}
         self._gpus: dict[str, _Gpu] = {}
         self.data_files = DataFiles(sources.hostfs)
@@ -139,6 +146,7 @@ class GpuProcessCollector:
             self._show(uuid, gpu, listed[uuid], seen, now)
         self._trees = {pid: tree for pid, tree in self._trees.items() if pid in on_gpus}
         self._identities.forget(on_gpus)
+        self.cgroups.forget(frozenset(map(self._identities.cgroup, shown)))
         self.data_files.forget(on_gpus)
         hidden = any(shown.life is Life.HIDDEN for shown in seen.values())
         self.opened = None if hidden else self.data_files.numbers()
@@ -245,18 +253,44 @@ class GpuProcessCollector:
             activity = _running(shown)
             if activity is not None:
                 levels["host_memory_bytes"] = float(activity.stat.resident_bytes)
-                for metric in ("cpu_cores", *_IO_METRICS):
+                for metric in _RATES:
                     value = getattr(activity, metric)
                     if value is not None:
                         moving[metric] = value
-            weights = self._identities.weights_bytes(pid)
-            if weights is not None:
-                levels["weights_bytes"] = float(weights)
             if shown.activity is not None:
                 texts = self._identities.texts(pid, shown.activity.stat, now)
             else:
                 texts = self._identities.last(pid)
+            weights = self._identities.weights_bytes(pid)
+            if weights is not None:
+                levels["weights_bytes"] = float(weights)
+            if activity is not None:
+                self._add_cgroup(pid, levels, moving, now)
             gpu.texts[key] = {**texts, "pid": str(pid), "state": shown.life.value}
+
+    def _add_cgroup(
+        self, pid: int, levels: dict[str, float], moving: dict[str, float], now: float
+    ) -> None:
+        """What the process's cgroup allows it, and what the cgroup's tasks wait for."""
+        cgroup = self._identities.cgroup(pid)
+        if not cgroup:
+            return
+        limits = self.cgroups.limits(cgroup, now)
+        if limits != Limits() and len(self.job_limits) < _MOST_LIMITS:
+            kind = self._identities.last(pid).get("owner_kind")
+            self.job_limits.add(replace(limits, owner_kind=kind))
+        cores = [n for n in (limits.cpu_cores, limits.cpuset_threads) if n is not None]
+        if cores:
+            levels["cpu_limit_cores"] = float(min(cores))
+        if limits.memory_max_bytes is not None:
+            levels["memory_limit_bytes"] = float(limits.memory_max_bytes)
+        if limits.memory_high_bytes is not None:
+            levels["memory_high_bytes"] = float(limits.memory_high_bytes)
+        for name, share in self.cgroups.pressure(cgroup, now).items():
+            moving[f"pressure_{name}_ratio"] = share
+        reason = self.cgroups.reason(cgroup)
+        if reason is not None:
+            self._reasons["gpu_process pressure"] = reason
 
 
 def _running(seen: _Seen) -> Activity | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from agent.collectors.collector import Counters, HostCollector, Sources
+from agent.host.cgroups import NO_PSI
 from agent.host.hostfs import KeptFile, number_after
 from agent.probe import Probe, ReadingFailed, Trouble
 
@@ -12,10 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent.probe import Source
 
-ABSENT = (
-    "the kernel keeps no pressure stall information: boot with psi=1"
-    " (needs Linux 4.20 with CONFIG_PSI)"
-)
 _MICRO = 1e-6
 
 
@@ -46,7 +43,7 @@ class PressureCollector(HostCollector):
                 text = file.record()
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.EOPNOTSUPP):
-                    raise ReadingFailed(Trouble.PERMANENT, ABSENT) from error
+                    raise ReadingFailed(Trouble.PERMANENT, NO_PSI) from error
                 raise
             totals = []
             for line in text.splitlines()[: len(names)]:

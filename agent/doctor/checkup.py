@@ -12,6 +12,7 @@ from agent.collectors.gpu import gpu_key
 from agent.config.settings import DEFAULT_PATH, Settings
 from agent.doctor.check import Check, Mark
 from agent.doctor.influx import check_influx
+from agent.host.cgroups import NO_PSI
 from agent.machine import MachineSource
 from agent.nvml.sleep import ALL_ASLEEP
 from agent.once import take
@@ -120,7 +121,7 @@ def _host(source: MachineSource, sample: Sample) -> Iterator[Check]:
     }
     for reason, metrics in _by_reason(others):
         remedy = None
-        if "pressure" in metrics[0]:
+        if reason == NO_PSI:
             remedy = "boot with psi=1 (kernels since 4.20), so that waiting for I/O can be told"
         yield Check("readings", Mark.ABSENT, f"{', '.join(metrics)}: {reason}", remedy)
 

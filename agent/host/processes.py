@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import add
 from typing import NamedTuple
 
 from agent.host.hostfs import HostFs, KeptFile, decode, number_after
@@ -23,6 +24,9 @@ _KEPT_WORKERS = 16
 _MOST_LISTED = 256
 _STATE = 160
 """Bytes of a stat within which the state is, behind a name of 64 bytes at most."""
+_IO = (b"\nread_bytes:", b"\nwrite_bytes:", b"\nsyscr:", b"\nsyscw:")
+"""What is read of /proc/PID/io: bytes from and to storage; calls, whatever they read and write."""
+_NOTHING = (0,) * (1 + len(_IO))
 _DEEP_EVERY = 6
 """Readings between two looks at every thread's and worker's children."""
 
@@ -85,35 +89,30 @@ class _Task:
         self._io = hostfs.kept(f"/proc/{pid}/io")
         self._keep = keep
         self.started: int | None = None
-        self.counts: tuple[int, int | None, int | None] = (0, None, None)
+        self.counts: tuple[int | None, ...] = (0, None, None, None, None)
         self.io_reason: str | None = None
 
     def stat(self) -> Stat:
         """Raises OSError where the process is gone or hidden, ValueError for an odd form."""
         return parse_stat(self._read(self._stat))
 
-    def grown(self, stat: Stat) -> tuple[int, int, int]:
-        """What it did since the last call: processor ticks, bytes read, bytes written.
+    def grown(self, stat: Stat) -> tuple[int, ...]:
+        """What it did since the last call: processor ticks, then `_IO`.
 
         A task that is met for the first time, and a counter that fell, has done nothing yet.
         """
-        read = written = None
         self.io_reason = None
+        data = b""
         try:
             data = self._read(self._io)
-            read = number_after(data, b"\nread_bytes:")
-            written = number_after(data, b"\nwrite_bytes:")
         except OSError as error:
             self.io_reason = error.strerror
-        before, self.counts = self.counts, (stat.cpu_ticks, read, written)
+        io = (number_after(data, label) for label in _IO)
+        before, self.counts = self.counts, (stat.cpu_ticks, *io)
         known, self.started = self.started == stat.started, stat.started
         if not known:
-            return 0, 0, 0
-        return (
-            max(0, stat.cpu_ticks - before[0]),
-            _growth(read, before[1]),
-            _growth(written, before[2]),
-        )
+            return _NOTHING
+        return tuple(map(_growth, self.counts, before))
 
     def _read(self, file: KeptFile) -> bytes:
         try:
@@ -142,6 +141,8 @@ class Activity:
     cpu_cores: float | None = None
     read_bytes_per_second: float | None = None
     write_bytes_per_second: float | None = None
+    read_calls_per_second: float | None = None
+    write_calls_per_second: float | None = None
 
 
 class Tree:
@@ -196,7 +197,7 @@ class Tree:
             if worker.dead:
                 continue
             grown = task.grown(worker)
-            sums = (sums[0] + grown[0], sums[1] + grown[1], sums[2] + grown[2])
+            sums = tuple(map(add, sums, grown))
             waiting += worker.state == "D"
             looked_at += 1
             computing += worker.state == "R"
@@ -205,18 +206,10 @@ class Tree:
             waiting = self._waiting_threads()
         if not rated:
             return Activity(stat, waiting, looked_at, computing, workers)
-        cpu, read, written = sums
-        readable = self._own.io_reason is None
-        return Activity(
-            stat,
-            waiting,
-            looked_at,
-            computing,
-            workers,
-            cpu_cores=cpu / _CLOCK_TICKS / elapsed,
-            read_bytes_per_second=read / elapsed if readable else None,
-            write_bytes_per_second=written / elapsed if readable else None,
-        )
+        rates = [sums[0] / _CLOCK_TICKS / elapsed]
+        if self._own.io_reason is None:
+            rates += [count / elapsed for count in sums[1:]]
+        return Activity(stat, waiting, looked_at, computing, workers, *rates)
 
     def stat(self) -> Stat:
         """The process alone. Raises OSError where it is gone or hidden."""

@@ -131,6 +131,7 @@ SCALES = {
     "processes": 1e2,
     "requests": 1e2,
     "requests/second": 1e2,
+    "calls/second": 1e2,
     "faults/second": 1e2,
     "pages/second": 1e2,
     "tokens/second": 1e2,

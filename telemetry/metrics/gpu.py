@@ -260,5 +260,25 @@ GPU_PROCESS = Family(
         Metric("host_memory_bytes", "bytes", GAUGE, "resident host memory", MAX),
         Metric("read_bytes_per_second", "bytes/second", GAUGE, "read from storage", MEAN_MAX),
         Metric("write_bytes_per_second", "bytes/second", GAUGE, "written to storage", MEAN_MAX),
+        Metric("read_calls_per_second", "calls/second", GAUGE, "calls that read anything", MEAN),
+        Metric("write_calls_per_second", "calls/second", GAUGE, "calls that write anything", MEAN),
+        Metric(
+            "cpu_limit_cores", "cores", GAUGE, "processors that its cgroup allows at most", LAST
+        ),
+        Metric("memory_limit_bytes", "bytes", GAUGE, "host memory that its cgroup allows", LAST),
+        Metric(
+            "memory_high_bytes", "bytes", GAUGE, "host memory from which its cgroup is slowed", LAST
+        ),
+        *(
+            Metric(
+                f"pressure_{resource}_{degree}_ratio",
+                "ratio",
+                GAUGE,
+                f"share of time in which {who} of its cgroup waited for {what} (PSI)",
+                MEAN,
+            )
+            for resource, what in (("cpu", "a processor"), ("io", "I/O"), ("memory", "memory"))
+            for degree, who in (("some", "a task"), ("full", "all tasks"))
+        ),
     ),
 )

@@ -11,6 +11,7 @@ from typing import Any
 from tests.collectors.test_processes import process
 
 _GB = 1_000_000_000
+_LIMITS = ("cpu.max", "memory.max", "memory.high", "cpuset.cpus.effective")
 
 
 def tree(machine: dict[str, Any], *, after: bool) -> str:
@@ -23,11 +24,15 @@ def tree(machine: dict[str, Any], *, after: bool) -> str:
     for number, nic in enumerate(machine.get("nic", ())):
         files |= _nic(nic, number, after)
     if not after:
-        mounts = [_mount(m, n) for n, m in enumerate(machine.get("mount", ()))]
+        mounts = ["25 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"]
+        mounts += [_mount(m, n) for n, m in enumerate(machine.get("mount", ()))]
         files["/proc/self/mountinfo"] = "\n".join(mounts) + "\n"
         files |= {f"{m['path'].rstrip('/')}/.kept": "" for m in machine.get("mount", ())}
         for slot in machine.get("slot", ()):
             files |= _slot(slot)
+    groups = [{"path": p["cgroup"]} for p in machine.get("process", ()) if "cgroup" in p]
+    for group in (*groups, *machine.get("cgroup", ())):
+        files |= _cgroup(group, after)
     text = "".join(
         f"--- {path}{content}\n" if content.startswith(" -> ") else f"--- {path}\n{content}"
         for path, content in files.items()
@@ -157,6 +162,20 @@ def _slot(slot: dict[str, Any]) -> dict[str, str]:
         f"{port}/max_link_speed": f"{slot['speed']} GT/s PCIe\n",
         f"{port}/max_link_width": f"{slot['width']}\n",
     }
+
+
+def _cgroup(group: dict[str, Any], after: bool) -> dict[str, str]:
+    """A cgroup of version 2, whose tasks wait for I/O in `io_wait` of the second."""
+    base = f"/sys/fs/cgroup{group['path']}"
+    totals = {"cpu": 0, "io": int(1e6 * group.get("io_wait", 0.0)) * after, "memory": 0}
+    files = {
+        f"{base}/{resource}.pressure": f"some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"
+        f"full avg10=0.00 avg60=0.00 avg300=0.00 total={total // 2}\n"
+        for resource, total in totals.items()
+    }
+    if not after:
+        files |= {f"{base}/{name}": f"{group[name]}\n" for name in _LIMITS if name in group}
+    return files
 
 
 def _process(told: dict[str, Any]) -> str:
