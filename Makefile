@@ -17,7 +17,10 @@ run: $(STAMP) ## the main job: check-up, this machine sampled, three simulated s
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash demo/main-job
 
 test: $(STAMP) ## the tests that CI runs, on two cores; ARGS=... for pytest
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not long' $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not long and not systemd' $(ARGS)
+
+test-systemd: $(STAMP) ## installed, hung, rebooted, updated and removed in a real systemd (as root; 3 minutes)
+	$(BIN)/python -m pytest -m systemd tests/systemd $(ARGS)
 
 check: $(STAMP) ## format, lint, types, layers, generated files current
 	$(BIN)/ruff format --check .
@@ -67,4 +70,4 @@ clean: ## remove what was built; .venv stays
 include verify.mk
 include install.mk
 
-.PHONY: help setup run test check fix regen check-generated bench clean
+.PHONY: help setup run test test-systemd check fix regen check-generated bench clean

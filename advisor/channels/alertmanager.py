@@ -15,8 +15,10 @@ import urllib3
 
 from advisor.channels.message import Message, NotDelivered, secret
 from advisor.service.config import ChannelSettings
+from telemetry.bounded import ask
 from telemetry.event import Event
 
+_MOST_BYTES = 1 << 20
 _RENEWED = 60.0
 _LASTS = timedelta(minutes=10)
 _SINCE = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC")
@@ -44,19 +46,20 @@ class Alertmanager:
         body = json.dumps([alert_document(event) for event in message.alerts])
         with urllib3.PoolManager(ca_certs=settings.ca_file or None) as pool:
             try:
-                answer = pool.request(
+                status, answer = ask(
+                    pool,
                     "POST",
                     f"{url.rstrip('/')}/api/v2/alerts",
                     body=body,
                     headers=headers,
-                    timeout=settings.timeout_seconds,
-                    retries=False,
+                    seconds=settings.timeout_seconds,
+                    most_bytes=_MOST_BYTES,
                 )
             except urllib3.exceptions.HTTPError as error:
                 raise NotDelivered(f"Alertmanager: {type(error).__name__}") from None
-        if answer.status != 200:
-            words = answer.data.decode("utf-8", "backslashreplace")
-            raise NotDelivered(f"Alertmanager: {answer.status} {' '.join(words.split())[:200]}")
+        if status != 200:
+            words = answer.decode("utf-8", "backslashreplace")
+            raise NotDelivered(f"Alertmanager: {status} {' '.join(words.split())[:200]}")
 
 
 def alert_document(event: Event) -> dict[str, Any]:

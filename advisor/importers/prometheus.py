@@ -15,7 +15,9 @@ import urllib3
 
 from advisor.errors import AdvisorError
 from advisor.importers.remote import Row
+from telemetry.bounded import Endless, ask
 
+_MOST_BYTES = 256 << 20
 _DCGM = "DCGM_FI_.+"
 _HOST_QUERIES = {
     "host_memory_total_bytes": "node_memory_MemTotal_bytes{%s}",
@@ -114,25 +116,28 @@ class Prometheus:
 
     def _get(self, what: str, fields: Mapping[str, str]) -> Any:
         try:
-            answer = self._pool.request(
+            status, body = ask(
+                self._pool,
                 "GET",
                 f"{self._url}/api/v1/{what}",
                 fields=dict(fields),
                 headers=self._headers,
-                timeout=self._timeout,
-                retries=False,
+                seconds=self._timeout,
+                most_bytes=_MOST_BYTES,
             )
+        except Endless as error:
+            raise AdvisorError(f"{self._url}: {error}") from None
         except urllib3.exceptions.HTTPError as error:
             raise AdvisorError(f"{self._url}: cannot be read ({type(error).__name__})") from None
         try:
-            document = json.loads(answer.data)
-            if answer.status == 200 and document["status"] == "success":
+            document = json.loads(body)
+            if status == 200 and document["status"] == "success":
                 return document["data"]
             words = document.get("error", "")
         except (ValueError, KeyError, TypeError, AttributeError):
             words = ""
         words = words or "is it the address of a Prometheus?"
-        raise AdvisorError(f"{self._url}: answers {answer.status}: {words}")
+        raise AdvisorError(f"{self._url}: answers {status}: {words}")
 
 
 def _host(labels: Mapping[str, str]) -> str:

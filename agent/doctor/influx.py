@@ -13,7 +13,9 @@ import urllib3
 from agent.config.settings import InfluxSettings
 from agent.doctor.check import Check, Mark
 from agent.shipping.delivery import Accepted, Rejected
+from telemetry.bounded import ask
 
+_MOST_BYTES = 4 << 20
 _DAY = 86_400.0
 _LOOK_BACK_DAYS = 28.0
 """What the advisor's findings rest on by default."""
@@ -98,11 +100,16 @@ def _asked(settings: InfluxSettings, url: str, headers: dict[str, str]) -> Any:
     """The JSON object of an answer, None where there is none."""
     try:
         pool = urllib3.PoolManager(ca_certs=settings.ca_file)
-        answer = pool.request(
-            "GET", url, headers=headers, timeout=settings.timeout_seconds, retries=False
+        status, body = ask(
+            pool,
+            "GET",
+            url,
+            headers=headers,
+            seconds=settings.timeout_seconds,
+            most_bytes=_MOST_BYTES,
         )
-        document = json.loads(answer.data) if answer.status == 200 else None
-    except (urllib3.exceptions.HTTPError, OSError, ValueError):
+        document = json.loads(body) if status == 200 else None
+    except (urllib3.exceptions.HTTPError, OSError, ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 

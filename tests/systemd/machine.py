@@ -16,6 +16,8 @@ def obstacle() -> str | None:
         return "run the tests as root"
     if not Path("/lib/systemd/systemd").exists():
         return "apt-get install systemd"
+    if subprocess.run(["unshare", "-m", "-p", "-n", "-f", "true"], check=False).returncode:
+        return "allow this container to make namespaces (it has no CAP_SYS_ADMIN)"
     if not Path("/sys/fs/cgroup/systemd").exists():
         return "boot with systemd.unified_cgroup_hierarchy=0 (the test's machine is hybrid)"
     return None

@@ -27,7 +27,7 @@ gpu*.name=NVIDIA H100 80GB HBM3
 gpu*.util=90
 """
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.systemd]
 
 
 def windows(machine: Machine, measurement: str) -> int:
@@ -82,7 +82,7 @@ def test_a_wrong_setting_ends_it_with_file_and_key_once(machine: Machine) -> Non
     machine.run("cp -p /etc/talla/agent.toml /root/agent.toml")
     machine.run("echo 'colour = 1' >> /etc/talla/agent.toml")
     machine.run("systemctl restart talla-agent", check=False)
-    time.sleep(6)  # RestartSec is 5: it would have been started again
+    # A unit that waits for its next start is "activating", not "failed".
     status, state = machine.show(AGENT, "ExecMainStatus"), machine.show(AGENT, "ActiveState")
     restarts = machine.show(AGENT, "NRestarts")
     machine.run("cp -p /root/agent.toml /etc/talla/agent.toml; systemctl start talla-agent")
@@ -142,11 +142,9 @@ def test_a_driver_that_comes_later_is_found(machine: Machine, fakenvml: Path) ->
 
 def test_killed_it_comes_back(machine: Machine) -> None:
     pid = main_pid(machine)
-    before = windows(machine, "gpu")
     machine.run(f"kill -9 {pid}")
     machine.until("another process", lambda: main_pid(machine) not in (0, pid))
     machine.until("READY", lambda: machine.show(AGENT, "SubState") == "running")
-    machine.until("more windows", lambda: windows(machine, "gpu") > before)
     assert machine.show(AGENT, "NRestarts") == "1"
 
 
@@ -158,7 +156,7 @@ def test_hung_it_is_restarted_by_the_watchdog(machine: Machine) -> None:
     )
     machine.run("systemctl daemon-reload; systemctl restart talla-agent")
     pid = main_pid(machine)
-    time.sleep(5)  # fresh data feed the watchdog: it does not bite
+    time.sleep(4)  # fresh data feed the watchdog: it does not bite
     assert main_pid(machine) == pid
     machine.run(f"kill -STOP {pid}")
     machine.until("another process", lambda: main_pid(machine) not in (0, pid))
@@ -267,6 +265,9 @@ def test_a_quiet_time_is_not_told(machine: Machine) -> None:
     time.sleep(3)
     lines = machine.journal(f"-u talla-agent -u talla-advisor --since '{since}'").splitlines()
     assert [line for line in lines if line and not line.startswith("-- No entries")] == []
+    # It is at work nevertheless, after all that was done to it.
+    newest = number(machine, "SELECT max(start) FROM window")
+    assert int(machine.out("date +%s")) - newest < 60
 
 
 def test_installing_over_an_older_version_keeps_settings_and_copies_the_store(
