@@ -151,13 +151,15 @@ def mounts(hostfs: HostFs, data_paths: Iterable[str] = ()) -> tuple[Mount, ...]:
 
 
 def nics(hostfs: HostFs) -> tuple[Nic, ...]:
-    """Interfaces with a device behind them, and InfiniBand ports."""
+    """Interfaces with a device behind them, and ports of InfiniBand and RoCE."""
     return tuple(
         Nic(
             name=port.name,
             kind=port.kind,
             speed_bits_per_second=port.speed_bits_per_second(hostfs),
             state=port.state(hostfs),
+            interface=port.interface(hostfs),
+            gid_type=port.gid_type(hostfs),
         )
         for port in ports(hostfs)
     )

@@ -100,12 +100,17 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network interface or InfiniBand port."""
+    """A network interface, or a port of InfiniBand or RoCE: `kind` says which.
+
+    A RoCE port is on the link of `interface`, and `gid_type` says how it is carried there.
+    """
 
     name: str
     kind: str = "ethernet"
     speed_bits_per_second: int | None = None
     state: str | None = None
+    interface: str | None = None
+    gid_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

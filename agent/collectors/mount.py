@@ -14,19 +14,23 @@ from telemetry.window import Key, Sample
 
 _LOOK_AGAIN = 30.0
 _SIZE_EVERY = 60.0
-_MILLI = 1e-3
+_MILLI, _MICRO = 1e-3, 1e-6
 _CIFS = ("cifs", "smb3")
+_NFS = ("nfs", "nfs4")
+_TCP = "SMB leaves sending again to TCP, which does not tell it by mount"
 
 
 class _Mount:
     """One mount."""
 
-    __slots__ = ("counters", "key", "point", "texts")
+    __slots__ = ("counters", "key", "point", "texts", "timed")
 
     def __init__(self, hostfs: HostFs, point: MountPoint) -> None:
         self.point = point
         self.key: Key = ("mount", point.name)
         self.counters = Counters()
+        self.timed = False
+        """Whether the kernel keeps the times of the mount's requests."""
         self.texts = {"fstype": point.fstype, "source": point.source}
         if not point.network:
             devices = carriers(hostfs, point.number, point.source)
@@ -39,7 +43,8 @@ class MountCollector:
 
     Size and use come from statvfs(2) once a minute, in a thread of its own: a dead server blocks
     it for good. Transfers of NFS come from /proc/self/mountstats, of SMB from /proc/fs/cifs/Stats;
-    neither asks the server. Of other network and FUSE mounts only size and use can be read.
+    neither asks the server. SMB's round trips are those of all shares of the server. Of other
+    network and FUSE mounts only size and use can be read.
     """
 
     name = "mount"
@@ -94,7 +99,22 @@ class MountCollector:
             reason = self._sizes.reasons.get(point.path)
             if reason is not None:
                 reasons[f"mount {mount.key[1]} size_bytes"] = reason
+            untimed = self._untimed(point, mount)
+            if untimed is not None:
+                reasons[f"mount {mount.key[1]} read_round_trip_seconds"] = untimed
+            if point.fstype in _CIFS:
+                reasons[f"mount {mount.key[1]} retransmits_per_second"] = _TCP
         return reasons
+
+    @staticmethod
+    def _untimed(point: MountPoint, mount: _Mount) -> str | None:
+        if point.fuse:
+            return "the kernel counts neither requests nor round trips of FUSE mounts"
+        if point.fstype in _CIFS:
+            return None if mount.timed else "this kernel keeps no times of SMB (CONFIG_CIFS_STATS2)"
+        if point.network and point.fstype not in _NFS:
+            return f"the kernel tells no transfers and round trips of {point.fstype} mounts"
+        return None
 
     def _look(self, now: float) -> None:
         self._look_at = now + _LOOK_AGAIN
@@ -113,7 +133,7 @@ class MountCollector:
         self._sizes.forget(point.path for point in points)
 
     def _add_nfs(self, now: float, sample: Sample) -> None:
-        mounts = [m for p, m in self._mounts.items() if p.fstype in ("nfs", "nfs4")]
+        mounts = [m for p, m in self._mounts.items() if p.fstype in _NFS]
         if not mounts:
             return
         try:
@@ -164,10 +184,14 @@ class MountCollector:
                 continue
             grown = mount.counters.advance(moved, now)
             self.read_at = now
+            mount.timed = len(moved) > 2
             if grown is not None:
-                elapsed, (read, written) = grown
+                elapsed, (read, written, *timed) = grown
                 row = sample.rows[mount.key]
                 if read is not None:
                     row["read_bytes_per_second"] = read / elapsed
                 if written is not None:
                     row["write_bytes_per_second"] = written / elapsed
+                match timed:
+                    case [int(reads), int(micros)] if reads and read:
+                        row["read_round_trip_seconds"] = micros * _MICRO / reads

@@ -88,7 +88,9 @@ class NetworkCollector:
         for port, nic in self._nics.items():
             nic.speed = port.speed_bits_per_second(self._hostfs)
             state = port.state(self._hostfs)
-            nic.texts = {"kind": port.kind} | ({"state": state} if state else {})
+            told = {"state": state, "interface": port.interface(self._hostfs)}
+            told["gid_type"] = port.gid_type(self._hostfs)
+            nic.texts = {"kind": port.kind} | {n: text for n, text in told.items() if text}
 
     def _read(self, nic: _Nic, row: dict[str, float], now: float) -> None:
         counts = (int(nic.rx.record()), int(nic.tx.record()))

@@ -11,6 +11,10 @@ from agent.host.hostfs import decode, unescape
 _REPEATED = (b"READ", b"READ_PLUS", b"WRITE", b"GETATTR", b"LOOKUP")
 _SHARE = re.compile(rb"\d+\) (\\\\[^\t\n]+)")
 _MOVED = re.compile(rb"Bytes read: (\d+)\s+Bytes written: (\d+)")
+_SERVER = b"Max requests in flight:"
+_HERTZ = re.compile(rb"units are jiffies \((\d+) per second\)")
+_COMMAND = re.compile(rb"  (\d+)\t\t(\d+)\t(\d+)\t\t\d+\t\d+")
+_READ = b"8"  # [MS-SMB2] 2.2.1: the code of READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +89,38 @@ def _fields(body: bytes, label: bytes) -> list[int] | None:
     return [int(field) for field in body[at : body.find(b"\n", at)].split()]
 
 
-def parse_cifs_stats(data: bytes) -> dict[str, tuple[int, int]]:
-    """Bytes read and written of each SMB share in /proc/fs/cifs/Stats, by `//server/share`.
+def parse_cifs_stats(data: bytes) -> dict[str, tuple[int, ...]]:
+    """What /proc/fs/cifs/Stats says of each SMB share, by `//server/share`.
 
-    The form is that of SMB 2 and later (smb2_print_stats in fs/smb/client of Linux). Connections
-    to the same share are summed.
+    Bytes read and written; then, where the kernel keeps them (CONFIG_CIFS_STATS2), the reads that
+    its server answered so far and the microseconds that these took, of all its shares together.
+    The form is that of SMB 2 and later (cifs_stats_proc_show and smb2_print_stats in
+    fs/smb/client of Linux). Connections to the same share are summed.
     """
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[int, ...]] = {}
     share: str | None = None
+    reads: tuple[int, ...] = ()
+    hertz = 0
     for line in data.splitlines():
+        if line.startswith(_SERVER):
+            share, reads = None, ()
+            continue
+        told = _HERTZ.search(line)
+        if told:
+            hertz = int(told.group(1))
+            continue
+        command = _COMMAND.fullmatch(line)
+        if command and hertz:
+            if command.group(1) == _READ:
+                reads = int(command.group(2)), int(command.group(3)) * 1_000_000 // hertz
+            continue
         named = _SHARE.match(line)
         if named:
             share = decode(named.group(1)).strip().replace("\\", "/").lower()
             continue
         moved = _MOVED.match(line)
         if moved and share is not None:
-            before = found.get(share, (0, 0))
-            found[share] = (before[0] + int(moved.group(1)), before[1] + int(moved.group(2)))
+            here = (int(moved.group(1)), int(moved.group(2)), *reads)
+            before = found.get(share, (0,) * len(here))
+            found[share] = tuple(old + new for old, new in zip(before, here, strict=False))
     return found

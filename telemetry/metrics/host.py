@@ -114,9 +114,9 @@ MOUNT = Family(
 
 NIC = Family(
     "nic",
-    "One network interface or InfiniBand port.",
+    "One network interface, or port of InfiniBand or RoCE.",
     tags=("device",),
-    texts=("kind", "state"),
+    texts=("kind", "state", "interface", "gid_type"),
     metrics=(
         Metric("rx_bytes_per_second", "bytes/second", GAUGE, "received", MEAN_MAX),
         Metric("tx_bytes_per_second", "bytes/second", GAUGE, "sent", MEAN_MAX),
