@@ -9,6 +9,7 @@ from advisor.finding import Finding
 from advisor.phase import Segment
 from telemetry.inventory import Inventory
 from telemetry.states import Cause, State, WindowState
+from telemetry.store import OwnerDay
 from telemetry.window import Frame
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class Observations:
     frames: dict[str, list[Frame]]
     coverage_ratio: float
     covered_hours: float
+    owner_days: tuple[OwnerDay, ...] = ()
+    """Who used the GPUs on days of which single processes are no longer kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from typing import Protocol
 from telemetry.closed import Closed
 from telemetry.event import Event
 from telemetry.inventory import Inventory
-from telemetry.store import StoreReader
+from telemetry.store import OwnerDay, StoreReader
 from telemetry.window import Frame, Key
 
 TIER = 300
 """All that is decided rests on 5-minute windows."""
+_DAY = 86_400
 
 
 class History(Protocol):
@@ -48,6 +49,10 @@ class History(Protocol):
 
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
         """The host's events, in order."""
+
+    def owner_days(self, host: str, *, since: float, until: float) -> list[OwnerDay]:
+        """Who used the GPUs on the days that touch [since, until) and whose rows of processes
+        were merged."""
 
 
 class LocalHistory(Closed):
@@ -139,6 +144,15 @@ class LocalHistory(Closed):
             for _, event in reader.events(host, since=since, until=until)
         ]
         return sorted(found, key=lambda e: e.time) if len(self._hosts.get(host, ())) > 1 else found
+
+    def owner_days(self, host: str, *, since: float, until: float) -> list[OwnerDay]:
+        found: dict[tuple[int, str], list[OwnerDay]] = {}
+        for reader in self._hosts.get(host, ()):
+            mine: dict[tuple[int, str], list[OwnerDay]] = {}
+            for day in reader.owner_days(host, since=since - _DAY + 1, until=until):
+                mine.setdefault((day.day, day.gpu_uuid), []).append(day)
+            found = {**mine, **found}
+        return [day for key in sorted(found) for day in found[key]]
 
 
 def _merged(frames: list[Frame]) -> Frame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from advisor.assessment import GpuHours, GpuTimeline, Observations, OwnerHours, Period
@@ -11,6 +11,11 @@ from advisor.losses import loss_json, losses
 from advisor.processes import NOBODY, UNKNOWN_OWNER, ProcessReader, owners
 from telemetry.metrics import COVERED_SECONDS
 from telemetry.states import Cause, State
+from telemetry.store import OwnerDay
+
+Owner = tuple[str, str]
+"""Who, and what kind of owner that is."""
+_DAY = 86_400
 
 
 def gpu_hours(observations: Observations, told: Period) -> tuple[GpuHours, ...]:
@@ -39,23 +44,32 @@ def present(observations: Observations, told: Period) -> dict[str, GpuTimeline]:
 def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, ...]:
     """GPU-hours by owner, the largest first; they add up to those of all GPUs.
 
-    A GPU that several owners hold at once is shared out evenly. Time of a GPU that is known to
+    A GPU that several owners hold at once is shared out evenly. Where single processes are no
+    longer kept, a day is shared out by what each owner's were seen. Time of a GPU that is known to
     hold no process belongs to nobody, all other time without an owner to "unknown".
     """
-    seconds_of: dict[tuple[str, str], dict[State, float]] = defaultdict(lambda: defaultdict(float))
+    seconds_of: dict[Owner, dict[State, float]] = defaultdict(lambda: defaultdict(float))
     reader = ProcessReader()
-    for timeline in present(observations, told).values():
+    days = _days(observations.owner_days)
+    for uuid, timeline in present(observations, told).items():
         processes = reader.by_window(timeline.frame, observations.frames.get("gpu_process", ()))
         counts = timeline.frame.columns.get("process_count")
         seen = 0
+        merged: dict[int, dict[State, float]] = defaultdict(lambda: defaultdict(float))
         for i, seconds in _parts(timeline, told):
             seen += seconds
+            state = timeline.states[i].state
             whose = owners(processes[i])
+            if not whose and counts is not None and counts[i] == 0:
+                whose = (NOBODY,)
             if not whose:
-                empty = counts is not None and counts[i] == 0
-                whose = (NOBODY if empty else UNKNOWN_OWNER,)
+                merged[timeline.frame.start[i] // _DAY * _DAY][state] += seconds
             for owner in whose:
-                seconds_of[owner][timeline.states[i].state] += seconds / len(whose)
+                seconds_of[owner][state] += seconds / len(whose)
+        for day, states in merged.items():
+            for owner, share in _shares(days.get((uuid, day), {}), sum(states.values())):
+                for state, value in states.items():
+                    seconds_of[owner][state] += value * share
         rest = told.until - told.since - seen
         if rest > 0:
             seconds_of[UNKNOWN_OWNER][State.UNKNOWN] += rest
@@ -65,6 +79,26 @@ def owner_hours(observations: Observations, told: Period) -> tuple[OwnerHours, .
             for owner, states in seconds_of.items()
         }
     )
+
+
+def _days(days: Iterable[OwnerDay]) -> dict[tuple[str, int], dict[Owner, float]]:
+    """By GPU and day the seconds for which each owner's processes were seen."""
+    found: dict[tuple[str, int], dict[Owner, float]] = defaultdict(lambda: defaultdict(float))
+    for day in days:
+        owner = day.texts.get("owner")
+        whose = UNKNOWN_OWNER if owner is None else (owner, day.texts.get("owner_kind", "unknown"))
+        found[day.gpu_uuid, day.day][whose] += day.seconds
+    return found
+
+
+def _shares(used: Mapping[Owner, float], seconds: float) -> Iterator[tuple[Owner, float]]:
+    """The share of each owner in some seconds of a day; what nobody was seen to use is unknown."""
+    whole = max(seconds, sum(used.values()))
+    for owner, mine in used.items():
+        yield owner, mine / whole
+    rest = whole - sum(used.values())
+    if rest > 0:
+        yield UNKNOWN_OWNER, rest / whole
 
 
 def gpu_hours_json(hours: GpuHours) -> dict[str, Any]:

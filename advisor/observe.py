@@ -73,6 +73,7 @@ def observe(
         frames=frames,
         coverage_ratio=min(1.0, covered / length),
         covered_hours=covered / 3600,
+        owner_days=tuple(history.owner_days(host, since=since, until=until)),
     )
 
 

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.assessment import Period
+from advisor.assessment import Observations, Period
 from advisor.cli import main
+from advisor.history import LocalHistory
 from advisor.hours import gpu_hours, owner_hours
+from advisor.observe import observe
 from telemetry.states import Cause, State
+from telemetry.store import Store
 from telemetry.window import Key, Row
 from tests.phases.recorded import HOUR, PRETRAIN, START, Recorder, Values, rest, work
 
@@ -126,3 +129,30 @@ def test_the_commands_print_the_documented_shapes(
     for command, text in shown.items():
         assert main([*command.split(), "--store", store]) == 0
         assert text in capsys.readouterr().out
+
+
+def test_days_whose_processes_are_no_longer_kept_still_have_their_owners(tmp_path: Path) -> None:
+    """Two days and a half, of which the first two are merged, and windows that were not read."""
+    day = 24 * HOUR
+    recorder = Recorder(2)
+    recorder.add(day // 2, [work(), rest(40)], [[PRETRAIN], [PRETRAIN]], owner="ana")
+    recorder.add(day // 4, [work(), rest()], [[PRETRAIN], []], owner="ben").gap(day // 4)
+    recorder.add(day, [work(), None], [[PRETRAIN], []], owner="ben")
+    recorder.add(day // 2, [work(), work()], [[PRETRAIN], [PRETRAIN]], owner="cy")
+    before = recorder.observe(tmp_path)
+    with Store(tmp_path / "recorded.db") as store:
+        while store.merge_processes(START + 2 * 86_400, limit=500):
+            pass
+    with LocalHistory([tmp_path / "recorded.db"]) as history:
+        after = observe(history, "host", before.period, recorder.inventory)
+
+    def told(observed: Observations, period: Period) -> dict[str, dict[State, float]]:
+        return {o.owner: o.hours for o in owner_hours(observed, period)}
+
+    assert told(after, after.period) == {
+        owner: {state: pytest.approx(value) for state, value in states.items()}
+        for owner, states in told(before, before.period).items()
+    }
+    for period in (after.period, Period(START + 5000, START + 150_000)):
+        total = sum(sum(states.values()) for states in told(after, period).values())
+        assert total == pytest.approx(2 * period.hours)

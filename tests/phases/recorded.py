@@ -93,7 +93,9 @@ class Recorder:
             for uuid, commands in zip(self.uuids, processes, strict=False):
                 for slot, command in enumerate(commands):
                     texts = {"command": command, "owner": owner, "owner_kind": "user"}
-                    rows["gpu_process", uuid, str(slot)] = Row({"memory_bytes": 1e9}, texts)
+                    rows["gpu_process", uuid, str(slot)] = Row(
+                        {"covered_seconds": 300.0, "memory_bytes": 1e9}, texts
+                    )
             self.windows.append(Window("host", 300, self._next, 300, rows))
             self._next += 300
         return self

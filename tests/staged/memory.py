@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from telemetry.event import Event
 from telemetry.inventory import Inventory
+from telemetry.store import OwnerDay
 from telemetry.window import Frame, Key, Window
 
 
@@ -66,4 +67,7 @@ class MemoryHistory:
         return [(since, self._inventory)]
 
     def events(self, host: str, *, since: float, until: float) -> list[Event]:
+        return []
+
+    def owner_days(self, host: str, *, since: float, until: float) -> list[OwnerDay]:
         return []

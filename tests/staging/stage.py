@@ -149,8 +149,8 @@ class Stage:
         agent = server.start()
         begun, before = time.monotonic(), _steps(said)
         while time.monotonic() - begun < seconds:
-            assert training.poll() is None, said.read_text()[-500:]
-            assert agent.poll() is None, server.log.read_text()[-500:]
+            assert training.poll() is None, f"{training.poll()}: {said.read_text()[-500:]}"
+            assert agent.poll() is None, f"{agent.poll()}: {server.log.read_text()[-500:]}"
             time.sleep(0.5)
         worked = (_steps(said) - before) * step_seconds
         stop(agent, within=20)
