@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.host.hostfs import HostFs, decode
+from agent.host.model_config import CONFIG
 from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights, written
 from agent.host.owners import Owners
 from agent.host.processes import Stat, parse_stat
@@ -119,8 +120,13 @@ class Identities:
             return
         if known.weights is None or held.size_bytes > known.weights.size_bytes:
             known.weights = held
-        if held.model is not None and "model" not in known.texts:
-            known.texts["model"], known.texts["model_source"] = held.model, WEIGHTS
+        named = [(held.model, WEIGHTS)]
+        if held.config is not None:
+            known.texts |= held.config.texts()
+            named.append((held.config.model, CONFIG))
+        for model, source in named:
+            if model is not None and "model" not in known.texts:
+                known.texts["model"], known.texts["model_source"] = model, source
 
     def _refused(self, pid: int, error: OSError) -> None:
         if isinstance(error, PermissionError):

@@ -48,14 +48,8 @@ def listening(hostfs: HostFs, pid: int) -> dict[int, str]:
 
 def _sockets(hostfs: HostFs, pid: int) -> set[bytes]:
     """Inodes of the process's sockets. Raises OSError."""
-    hostfs.bytes(f"/proc/{pid}/stat")
-    names = hostfs.names(f"/proc/{pid}/fd")
-    if not names:
-        raise PermissionError(13, "may not be looked into", f"/proc/{pid}/fd")
-    links = (hostfs.link(f"/proc/{pid}/fd/{name}") for name in names[:_MOST_DESCRIPTORS])
-    return {
-        link[len("socket:[") : -1].encode() for link in links if link and link.startswith("socket:")
-    }
+    links = hostfs.opened(pid, _MOST_DESCRIPTORS)
+    return {link[len("socket:[") : -1].encode() for link in links if link.startswith("socket:")}
 
 
 __all__ = ["Foreign", "listening"]

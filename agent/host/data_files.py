@@ -83,13 +83,15 @@ class DataFiles:
         folder = self._hostfs.link(f"/proc/{pid}/cwd")
         found = {folder} if folder else set()
         for task in (pid, *list(workers)[:_MOST_WORKERS]):
-            names = self._hostfs.names(f"/proc/{task}/fd")
-            if task == pid and not names and self._hostfs.exists(f"/proc/{pid}/fd"):
-                raise PermissionError(13, "may not be looked into", f"/proc/{pid}/fd")
-            for name in names[:_MOST_DESCRIPTORS]:
-                link = self._hostfs.link(f"/proc/{task}/fd/{name}")
-                if link is not None and link.startswith("/"):
-                    found.add(link)
+            try:
+                opened = self._hostfs.opened(task, _MOST_DESCRIPTORS)
+            except PermissionError:
+                if task == pid:
+                    raise
+                continue
+            except ProcessLookupError:
+                continue
+            found.update(link for link in opened if link.startswith("/"))
         return found
 
 

@@ -77,6 +77,20 @@ class HostFs:
         except OSError:
             return None
 
+    def opened(self, pid: int, most: int) -> list[str]:
+        """What the file descriptors of a process lead to, at most so many.
+
+        Raises ProcessLookupError where it is gone, PermissionError where it may not be looked into.
+        """
+        folder = f"/proc/{pid}/fd"
+        names = self.names(folder)
+        if not names:
+            if not self.exists(folder):
+                raise ProcessLookupError(3, "is gone", f"/proc/{pid}")
+            raise PermissionError(13, "may not be looked into", folder)
+        links = (self.link(f"{folder}/{name}") for name in names[:most])
+        return [link for link in links if link is not None]
+
     def target(self, path: str) -> str:
         """The path with its last link followed, if it is one, and `..` resolved in words.
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from agent.host.hostfs import HostFs, decode, unescape
+from agent.host.model_config import CONFIG, ModelConfig, read_config
 from telemetry.modelname import short_name
 from telemetry.workload import Kind
 
@@ -15,6 +16,10 @@ WEIGHTS, YAML = "weight files", "configuration file"
 """Sources of a model's name."""
 
 _WEIGHTS = re.compile(r"/.*\.(?:safetensors|gguf)")
+# The Hub's cache keeps files by their hash, and names them by links in snapshots/REVISION
+# (huggingface.co/docs/huggingface_hub/guides/manage-cache).
+_BLOB = re.compile(r"(/.*/models--[^/]+)/blobs/([0-9a-f]{64})")
+_MOST_REVISIONS = 16
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = ("model", "pytorch_model", "consolidated", "adapter_model")
 _YAML_PATH = re.compile(r"(?:^|[ =])([^ =]+\.ya?ml)(?= |$)")
@@ -38,10 +43,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weight files that a process has open or mapped: their bytes, and the name they bear."""
+    """Weight files that a process has open or mapped: their bytes, and the name they bear.
+
+    `config` is what the config.json beside them says, where they lie in one folder.
+    """
 
     size_bytes: int
     model: str | None
+    config: ModelConfig | None = None
 
 
 def written(hostfs: HostFs, pid: int, command: str) -> Written | None:
@@ -87,16 +96,14 @@ def held_weights(hostfs: HostFs, pid: int) -> Weights | None:
     An engine lets go of them once they are on the card, so this is asked while it starts. Raises
     PermissionError where the process may not be looked into.
     """
-    paths: set[str] = set()
-    for name in _descriptors(hostfs, pid):
-        link = hostfs.link(f"/proc/{pid}/fd/{name}")
-        if link is not None and _WEIGHTS.fullmatch(link):
-            paths.add(link)
+    held = set(hostfs.opened(pid, _MOST_DESCRIPTORS))
     for line in hostfs.bytes(f"/proc/{pid}/maps", _MOST_MAPS).splitlines():
-        if line.endswith((b".safetensors", b".gguf")):
+        if line.endswith((b".safetensors", b".gguf")) or b"/blobs/" in line:
             fields = line.split(None, 5)
             if len(fields) == 6:
-                paths.add(unescape(decode(fields[5])))
+                held.add(unescape(decode(fields[5])))
+    paths = {path for path in held if _WEIGHTS.fullmatch(path)}
+    paths |= _named(hostfs, pid, held)
     sizes: dict[str, int] = {}
     for path in sorted(paths)[:_MOST_FILES]:
         try:
@@ -106,17 +113,32 @@ def held_weights(hostfs: HostFs, pid: int) -> Weights | None:
     if not sizes:
         return None
     folders = {posixpath.dirname(path) for path in sizes}
-    model = _name(min(sizes)) if len(folders) == 1 else None
-    return Weights(sum(sizes.values()), model)
+    if len(folders) > 1:
+        return Weights(sum(sizes.values()), None)
+    config = read_config(hostfs, f"/proc/{pid}/root{folders.pop()}/{CONFIG}")
+    return Weights(sum(sizes.values()), _name(min(sizes)), config)
 
 
-def _descriptors(hostfs: HostFs, pid: int) -> list[str]:
-    names = hostfs.names(f"/proc/{pid}/fd")
-    if not names:
-        if not hostfs.exists(f"/proc/{pid}/fd"):
-            raise ProcessLookupError(3, "is gone", f"/proc/{pid}")
-        raise PermissionError(13, "may not be looked into", f"/proc/{pid}/fd")
-    return names[:_MOST_DESCRIPTORS]
+def _named(hostfs: HostFs, pid: int, held: set[str]) -> set[str]:
+    """The weight files among the blobs of the Hub's cache, by the links that name them."""
+    blobs: dict[str, set[str]] = {}
+    for path in held:
+        found = _BLOB.fullmatch(path)
+        if found:
+            blobs.setdefault(found[1], set()).add(found[2])
+    named: dict[tuple[str, str], str] = {}
+    for cache, hashes in blobs.items():
+        root = f"/proc/{pid}/root"
+        for revision in hostfs.names(f"{root}{cache}/snapshots")[:_MOST_REVISIONS]:
+            folder = f"{cache}/snapshots/{revision}"
+            for name in hostfs.names(root + folder)[:_MOST_FILES]:
+                if not _WEIGHTS.fullmatch(f"/{name}"):
+                    continue
+                link = hostfs.link(f"{root}{folder}/{name}") or ""
+                blob = posixpath.basename(link)
+                if blob in hashes:
+                    named[cache, blob] = f"{folder}/{name}"
+    return set(named.values())
 
 
 def _name(path: str) -> str | None:

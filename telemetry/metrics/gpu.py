@@ -244,6 +244,10 @@ GPU_PROCESS = Family(
         "tool",
         "model",
         "model_source",
+        "architecture",
+        "model_type",
+        "hidden_size",
+        "quantization",
         "state",
     ),
     metrics=(

@@ -1,15 +1,20 @@
 """The model of a process from its files: weights that a real process holds, YAML that it names."""
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.host.hostfs import HostFs
+from agent.host.model_config import CONFIG, ModelConfig, read_config
 from agent.host.model_files import WEIGHTS, YAML, Weights, held_weights
 from agent.host.owners import Owners
 from agent.host.processes import parse_stat
@@ -97,6 +102,89 @@ def test_weights_that_are_open_or_mapped_name_the_model(
         assert weights == size
         assert found.get("model") == model
         assert found.get("model_source") == (None if model is None else WEIGHTS)
+
+
+def test_the_hubs_cache_names_its_blobs_by_links(tmp_path: Path) -> None:
+    """A process shows the files behind the links: by their hash, without an ending."""
+    cache = tmp_path / "models--Qwen--Qwen2.5-7B-Instruct-AWQ"
+    blobs = [file(cache / "blobs" / (letter * 64), 3000) for letter in "abc"]
+    snapshot = cache / "snapshots" / "b25037543e9394b818fdfca67ab2a00ecc7dd641"
+    snapshot.mkdir(parents=True)
+    for name, letter in (("model-1.safetensors", "a"), ("model-2.safetensors", "b")):
+        (snapshot / name).symlink_to(f"../../blobs/{letter * 64}")
+    (snapshot / "tokenizer.json").symlink_to(f"../../blobs/{'c' * 64}")
+    (snapshot / "config.json").write_text(
+        """{"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584,
+        "quantization_config": {"quant_method": "awq", "bits": 4}}"""
+    )
+    with running(tmp_path / "server.py", "-", *blobs) as pid:
+        found, weights = texts(pid)
+    assert weights == 6000
+    assert (found["model"], found["model_source"]) == ("Qwen/Qwen2.5-7B-Instruct-AWQ", WEIGHTS)
+    assert found["architecture"] == "Qwen2ForCausalLM"
+    assert found["model_type"] == "qwen2"
+    assert found["hidden_size"] == "3584"
+    assert found["quantization"] == "awq 4 bits"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '{"_name_or_path": "mistralai/Mistral-7B-v0.1"}',
+            ModelConfig("mistralai/Mistral-7B-v0.1"),
+        ),
+        ('{"text_config": {"hidden_size": 5120}}', ModelConfig(hidden_size=5120)),
+        (
+            '{"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}}',
+            ModelConfig(quantization="bitsandbytes 4 bits"),
+        ),
+        ('{"quantization_config": {"quant_method": "fp8"}}', ModelConfig(quantization="fp8")),
+        ('{"architectures": [], "hidden_size": "4096", "model_type": 7}', None),
+        ('{"architectures": ["\\u001b[2J\\u0007"], "hidden_size": true}', None),
+        ('{"_name_or_path": "a b; rm -rf ~", "hidden_size": 1e99}', None),
+        ('{"hidden_size": -1, "quantization_config": {"bits": 4}}', None),
+        ("[" * 100_000, None),
+        ('{"a":' * 20_000 + "1" + "}" * 20_000, None),
+        ('{"hidden_size": ' + "9" * 100_000 + "}", None),
+        ('{"model_type": "llama", "x": "' + "y" * (1 << 18) + '"}', None),
+        ("", None),
+    ],
+)
+def test_a_config_tells_plain_words_alone(
+    tmp_path: Path, text: str, expected: ModelConfig | None
+) -> None:
+    (tmp_path / "config.json").write_text(text)
+    assert read_config(HostFs(), str(tmp_path / "config.json")) == expected
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["architectures", "_name_or_path", "hidden_size", "quantization_config"]),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            lambda inner: (
+                st.lists(inner) | st.dictionaries(st.sampled_from(["bits", "quant_method"]), inner)
+            ),
+        ),
+    )
+)
+def test_no_config_breaks_the_reading(value: object) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as place:
+        json.dump(value, place)
+        place.flush()
+        found = read_config(HostFs(), place.name)
+    if found is not None:
+        for told in (found.model, *found.texts().values()):
+            assert told is None or (len(told) <= 128 and told.isprintable())
+
+
+def test_a_config_names_a_model_whose_folder_does_not(tmp_path: Path) -> None:
+    weights = file(tmp_path / ("f" * 40) / "model.safetensors", 100)
+    (tmp_path / ("f" * 40) / "config.json").write_text('{"_name_or_path": "tiiuae/falcon-7b"}')
+    with running(tmp_path / "server.py", "-", weights) as pid:
+        found, _ = texts(pid)
+    assert (found["model"], found["model_source"]) == ("tiiuae/falcon-7b", CONFIG)
 
 
 def test_a_process_without_weights_has_none(tmp_path: Path) -> None:
