@@ -189,10 +189,14 @@ class StarvationJudge:
             share = chain.gaps[i]
             if share is None:
                 continue
+            total = None if level_only or chain.totals is None else chain.totals[i]
+            if total is not None:
+                # The job's tasks are looked at now and then: by chance more often in gaps, or less,
+                # than there are gaps. Both shares bound what they can be together (Fréchet).
+                share = min(max(share, total + gap - 1.0), gap, total)
             in_gaps = share / gap
             if in_gaps < t.signal_given_gap:
                 continue
-            total = None if level_only or chain.totals is None else chain.totals[i]
             outside = None
             if total is not None:
                 outside = min(1.0, max(0.0, total - share) / (1.0 - gap))

@@ -56,7 +56,6 @@ def test_the_signs_of_a_narrow_link_coincide_with_the_gaps() -> None:
     row, host = gpu(scenario, closed).values, closed.rows[("host",)].values
     gap = row["gap_ratio"]
     assert 0.1 < gap < 0.9
-    assert row["job_blocked_ratio"] > 0.25 * gap
     for chain in ("nic", "mount", "io_pressure"):
         in_gaps = row[f"gap_{chain}_ratio"] / gap
         outside = (host[f"signal_{chain}_ratio"] - row[f"gap_{chain}_ratio"]) / (1 - gap)

@@ -180,3 +180,24 @@ def test_workers_that_never_rest_on_a_host_with_processors_left_are_told_and_not
     states = computing(1.0, HEALTHY_HOST).states(Kind.TRAINING)
     assert {(s.state, s.cause) for s in states} == {(State.BUSY, Cause.UNKNOWN)}
     assert all("more workers may help" in s.evidence[-1] for s in states)
+
+
+@pytest.mark.parametrize("looks_at", [pytest.param(7, id="gaps"), pytest.param(2, id="work")])
+def test_few_readings_that_fall_on_gaps_or_on_work_alone_tell_the_same(looks_at: int) -> None:
+    """A reading every 10 s of work and gaps in turns of 10 s: it never sees the other half."""
+    stage = Stage().cycle(
+        600,
+        10,
+        lambda i: (
+            (step() if i < 6 else held())
+            | (
+                {"job_blocked_ratio": 0.6, "job_read_bytes_per_second": 1e7}
+                if i == looks_at
+                else {}
+            )
+        ),
+        lambda _: {("host",): IO, **DISK},
+    )
+    states = stage.states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.LOCAL_STORAGE)}
+    assert all(s.confidence <= 0.6 for s in states)
