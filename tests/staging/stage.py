@@ -109,9 +109,10 @@ class Stage:
         process = subprocess.Popen(
             [sys.executable, HERE / "slow_fuse.py", data, mount, str(seconds)],
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
+        self.undo.callback(_end, process)
         self.undo.callback(_run, "umount", "--lazy", mount)
-        self.undo.callback(process.terminate)
         until(mount.is_mount, 20)
         return mount
 
