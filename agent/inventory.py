@@ -13,6 +13,7 @@ from agent.host.cgroups import Cgroups
 from agent.host.hostfs import HostFs, number_after
 from agent.host.mounts import read_mounts, relevant
 from agent.host.nics import ports
+from agent.host.wsl import PLATFORM, is_wsl
 from telemetry.inventory import BlockDevice, Cpu, GpuInfo, Inventory, Limits, Mount, Nic
 
 _CPU = re.compile(r"cpu\d+")
@@ -35,6 +36,7 @@ def take_inventory(
     """
     return Inventory(
         host=host or host_name(hostfs),
+        platform=PLATFORM if is_wsl(hostfs) else None,
         cpu=cpu(hostfs),
         memory_bytes=memory_bytes(hostfs),
         gpus=tuple(with_slot(hostfs, gpu) for gpu in gpus),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agent.collectors.gpu import gpu_key
@@ -35,16 +36,17 @@ def take(source: MachineSource, clock: Clock) -> Sample:
 
 def document(source: MachineSource, sample: Sample, host: str) -> Document:
     """The sample in the shape of `once --json`. What is not known is not in it."""
+    reasons = source.unavailable()
     found: Document = {
         "time": sample.time,
         "host": host,
-        "gpus": [_gpu(reading, sample) for reading in source.gpu.readings],
+        "gpus": [_gpu(reading, sample, reasons) for reading in source.gpu.readings],
         "host_metrics": _metrics(("host",), sample),
     }
     for measurement, name in _HOST_LIST:
         keys = _keys(sample, measurement)
         found[name] = [_subject(key, sample) for key in keys]
-    unavailable = _host_unavailable(source)
+    unavailable = _host_unavailable(source, reasons)
     if unavailable:
         found["unavailable"] = unavailable
     return found
@@ -56,7 +58,13 @@ def _keys(sample: Sample, measurement: str, *below: str) -> list[Key]:
     return sorted(keys, key=lambda k: (len(k[-1]), k))
 
 
-def _gpu(reading: GpuReading, sample: Sample) -> Document:
+def reasons_of(key: Key, reasons: Mapping[str, str]) -> dict[str, str]:
+    """What is absent of one subject, by metric, of the reasons of all."""
+    start = " ".join(key) + " "
+    return {n.removeprefix(start): why for n, why in reasons.items() if n.startswith(start)}
+
+
+def _gpu(reading: GpuReading, sample: Sample, reasons: Mapping[str, str]) -> Document:
     found: Document = {"index": reading.index}
     if reading.uuid is not None:
         found["uuid"] = reading.uuid
@@ -69,7 +77,7 @@ def _gpu(reading: GpuReading, sample: Sample) -> Document:
     texts = {n: t for n, t in sample.texts.get(key, {}).items() if n not in ("gpu_model", "error")}
     found["metrics"] = metrics
     found.update(texts)
-    found["unavailable"] = _gpu_unavailable(reading, metrics)
+    found["unavailable"] = _gpu_unavailable(reading, metrics, reasons_of(key, reasons))
     found["processes"] = [
         _process(key, sample) for key in _keys(sample, "gpu_process", reading.uuid or "")
     ]
@@ -85,8 +93,10 @@ def _metrics(key: Key, sample: Sample) -> dict[str, int | float]:
     }
 
 
-def _gpu_unavailable(reading: GpuReading, metrics: dict[str, int | float]) -> dict[str, str]:
-    """Every declared metric that is absent, with the reason as far as it is known."""
+def _gpu_unavailable(
+    reading: GpuReading, metrics: dict[str, int | float], told: Mapping[str, str]
+) -> dict[str, str]:
+    """Every declared metric that is absent, with the reason as far as it is `told`."""
     reasons: dict[str, str] = {}
     for metric in GPU.metrics:
         name = metric.name
@@ -95,7 +105,7 @@ def _gpu_unavailable(reading: GpuReading, metrics: dict[str, int | float]) -> di
         if reading.error is not None:
             reasons[name] = f"the GPU does not answer: {reading.error}"
         else:
-            reasons[name] = reading.unavailable.get(name, _unread(name))
+            reasons[name] = told.get(name) or _unread(name)
     return reasons
 
 
@@ -122,11 +132,11 @@ def _subject(key: Key, sample: Sample) -> Document:
     return {**names, **texts, "metrics": _metrics(key, sample)}
 
 
-def _host_unavailable(source: MachineSource) -> dict[str, str]:
+def _host_unavailable(source: MachineSource, reasons: Mapping[str, str]) -> dict[str, str]:
     """Reasons that belong to no GPU row."""
     rows = [" ".join(gpu_key(reading)) for reading in source.gpu.readings]
     return {
         name: reason
-        for name, reason in source.unavailable().items()
+        for name, reason in reasons.items()
         if not any(name == row or name.startswith(row + " ") for row in rows)
     }

@@ -150,10 +150,12 @@ class Inventory:
     """One server, and what its configuration declares about it.
 
     `limits` hold for all that the agent sees (in a container: the container's), `job_limits` are
-    those under which processes of GPUs were seen to run, each once.
+    those under which processes of GPUs were seen to run, each once. `platform` is wsl in the
+    Windows Subsystem for Linux.
     """
 
     host: str
+    platform: str | None = None
     cpu: Cpu | None = None
     memory_bytes: int | None = None
     gpus: tuple[GpuInfo, ...] = ()

@@ -13,9 +13,10 @@ from agent.config.settings import DEFAULT_PATH, Settings
 from agent.doctor.check import Check, Mark
 from agent.doctor.influx import check_influx
 from agent.host.cgroups import NO_PSI
+from agent.host.wsl import CURE, TOLD, is_wsl
 from agent.machine import MachineSource
 from agent.nvml.sleep import ALL_ASLEEP
-from agent.once import take
+from agent.once import reasons_of, take
 from agent.running import is_running
 from agent.sample_ages import told_ages
 from telemetry.clock import Clock, SystemClock
@@ -56,6 +57,9 @@ def _configuration(config: str | None) -> Check:
 
 
 def _gpus(source: MachineSource) -> Iterator[Check]:
+    wsl = is_wsl(source.hostfs)
+    if wsl:
+        yield Check("platform", Mark.OK, TOLD)
     if source.nvml is None:
         yield Check("gpu driver", Mark.ABSENT, "GPUs are switched off by [gpu] enabled = false")
         return
@@ -64,12 +68,14 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
         yield Check("gpu driver", Mark.OK, missing)
         return
     if missing is not None:
-        yield Check("gpu driver", Mark.PROBLEM, f"no GPU can be read: {missing}", _cure(missing))
+        cure = CURE if wsl else _cure(missing)
+        yield Check("gpu driver", Mark.PROBLEM, f"no GPU can be read: {missing}", cure)
         return
     system = source.nvml.system
     versions = [f"{n.replace('_version', '')} {v}" for n, v in system.items()]
     found = sum("/" not in (r.uuid or "") for r in source.gpu.readings)  # less MIG instances
     yield Check("gpu driver", Mark.OK, f"{found} GPUs, {', '.join(versions)}")
+    reasons = source.unavailable()
     for reading in source.gpu.readings:
         instance = (reading.uuid or "").partition("/")[2]
         name = f"gpu {reading.index}" + (f" MIG {instance}" if instance else "")
@@ -86,7 +92,7 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
             )
             continue
         yield Check(name, Mark.OK, f"{model}: {len(reading.values)} metrics")
-        for reason, metrics in _by_reason(dict(reading.unavailable)):
+        for reason, metrics in _by_reason(reasons_of(gpu_key(reading), reasons)):
             yield Check(name, Mark.ABSENT, f"not told ({reason}): {', '.join(metrics)}")
 
 

@@ -10,6 +10,7 @@ from operator import add
 from typing import NamedTuple
 
 from agent.host.hostfs import HostFs, KeptFile, decode, number_after
+from agent.host.wsl import PROCESSES, is_wsl
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -301,6 +302,8 @@ class Sight:
     def reason(self) -> str:
         """Why processes are hidden, and what to do."""
         if not self.initial:
+            if is_wsl(self._hostfs):
+                return PROCESSES
             return (
                 "the agent runs in a pid namespace of its own: run it on the machine itself,"
                 " or its container with --pid=host (hostPID in Kubernetes)"

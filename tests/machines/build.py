@@ -55,7 +55,8 @@ def _kernel(machine: dict[str, Any], after: bool) -> dict[str, str]:
             "/proc/loadavg": "1.50 1.00 0.50 2/900 9000\n",
             "/proc/meminfo": f"MemTotal: {total} kB\nMemFree: 100 kB\n"
             f"MemAvailable: {available} kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
-            "/proc/self/ns/pid": " -> pid:[4026531836]",
+            "/proc/self/ns/pid": f" -> pid:[{machine.get('pid_namespace', 4026531836)}]",
+            "/proc/sys/kernel/osrelease": machine.get("osrelease", "6.8.0-48-generic") + "\n",
             "/proc/1/stat": "1 (systemd) S 0\n",
             "/etc/passwd": "root:x:0:0::/root:/bin/sh\nml:x:1000:1000::/home/ml:/bin/sh\n",
         }
@@ -117,7 +118,8 @@ def _disk(disk: dict[str, Any], number: int, after: bool) -> dict[str, str]:
         }
         files[f"{top}/nvme/{name[:-2]}/device"] = f" -> ../../../{top.rsplit('/', 1)[1]}"
     elif not name.startswith("vd"):
-        files |= {f"{top}/vendor": "ATA\n", f"{top}/model": f"{disk['model']}\n"}
+        files |= {f"{top}/vendor": f"{disk.get('vendor', 'ATA')}\n"}
+        files |= {f"{top}/model": f"{disk['model']}\n"}
     return files
 
 
