@@ -2,7 +2,8 @@
 
 ``python -m agent.nvml.child [MARK PARENT]`` reads one JSON object a line and answers each with
 one. Behind the line of a tick its readings follow as native doubles: the line says how many
-(`doubles`), each GPU's row their `names` when these change.
+(`doubles`), each GPU's row their `names` when these change. A GPU of which nothing but readings is
+new has no row but its UUID.
 
 NVML has no other place in the agent, since pynvml never unloads its library, a driver may crash its
 caller, and a call may never return. MARK is a descriptor of shared memory where the child leaves
@@ -113,6 +114,8 @@ class Session:
         self.settings = settings
         self.ticks = 0
         self.events = XidEvents(driver)
+        self._watched: frozenset[str] = frozenset()
+        """The GPUs whose XIDs are told, as the parent knows it."""
         self.left_out = frozenset(leave_out)
         self.count = driver.number(-1, "nvmlDeviceGetCount_v2")
         if buses is None:
@@ -185,7 +188,8 @@ class Session:
         if self.ticks % TURN == 1:
             answer["cpu_seconds"] = time.process_time()
         xids = self.events.take()
-        if xids:
+        if xids.keys() != self._watched or any(xids.values()):
+            self._watched = frozenset(xids)
             answer["xids"] = xids
         if self.ticks % TURN == 0:
             count = self.driver.number(-1, "nvmlDeviceGetCount_v2")
@@ -195,8 +199,8 @@ class Session:
 
     def _row(
         self, slot: Slot, now: float, asleep: frozenset[str], doubles: array[float]
-    ) -> dict[str, Any]:
-        """One GPU's row; its readings are added to `doubles`."""
+    ) -> dict[str, Any] | str:
+        """One GPU's row, its UUID if nothing is new; its readings are added to `doubles`."""
         if asleep and same_address(slot.facts.get("pci_bus_id"), asleep):
             return {**slot.who(), "asleep": True}
         if slot.device is None and now >= slot.retry_at:
@@ -246,7 +250,7 @@ class Session:
                 }
         self._tell(slot, row, "dropped_total", device.dropped_total)
         self._tell(slot, row, "errors_total", device.errors_total)
-        return row
+        return row if len(row) > 1 else device.uuid
 
     @staticmethod
     def _processes(slot: Slot) -> list[dict[str, Any]]:
@@ -324,8 +328,10 @@ class Child:
 
     def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
         """Until the requests end, `close`, or the driver is gone."""
-        for line in requests:
-            request = json.loads(line)
+        line, request = b"", {}
+        for asked in requests:
+            if asked != line:  # one tick is asked for as the other
+                line, request = asked, json.loads(asked)
             if request["op"] == "close":
                 return
             gone = False

@@ -86,6 +86,8 @@ class NvmlClient:
         self._blame = Blame()
         self._events: list[NvmlEvent] = []
         self._xids = Xids.load()
+        self._no_xids: dict[str, list[int]] = {}
+        """What a tick without an XID has: an empty list for each GPU whose XIDs are told."""
         self._dying: list[NvmlProcess] = []
         self._absent = AbsentGpus(self._start)
         self.system: Mapping[str, str] = {}
@@ -264,11 +266,12 @@ class NvmlClient:
         self._tick_wanted = False
         self._restarts.answered()
         self._child_seconds = float(answer.get("cpu_seconds", self._child_seconds))
-        xids = self._take_xids(answer.get("xids", {}))
+        xids = self._take_xids(answer["xids"]) if "xids" in answer else self._no_xids
         doubles = iter(answer["doubles"])
         readings = [self._reading(row, doubles, xids) for row in answer["gpus"]]
         for card, row in zip(readings[:], answer["gpus"], strict=True):
-            readings += mig_readings(card, row.get("mig", ()))
+            if isinstance(row, dict):
+                readings += mig_readings(card, row.get("mig", ()))
         answered = {reading.uuid for reading in readings}
         readings += self._absent.readings(answered)
         readings += [
@@ -291,7 +294,7 @@ class NvmlClient:
         if before is not None and before != self._count:
             text = f"the driver lists {self._count} GPUs, before it were {before}"
             self._event(NvmlEventKind.GPU_COUNT_CHANGED, text)
-        self._told, self._assumed = {}, {}
+        self._told, self._assumed, self._no_xids = {}, {}, {}
         listed = {gpu.get("uuid") for gpu in answer["gpus"]}
         silent = {gpu["index"] for gpu in answer["gpus"] if "uuid" not in gpu}
         for uuid, identity in self._identity.items():
@@ -309,6 +312,7 @@ class NvmlClient:
 
     def _take_xids(self, told: Mapping[str, list[int]]) -> Mapping[str, list[int]]:
         """Tells the XIDs of this tick as events."""
+        self._no_xids = {uuid: [] for uuid in told}
         for uuid, codes in told.items():
             for code in codes:
                 known = self._identity.get(uuid, {})
@@ -317,8 +321,10 @@ class NvmlClient:
         return told
 
     def _reading(
-        self, row: Mapping[str, Any], doubles: Iterator[float], xids: Mapping[str, list[int]]
+        self, row: dict[str, Any] | str, doubles: Iterator[float], xids: Mapping[str, list[int]]
     ) -> GpuReading:
+        if isinstance(row, str):  # the usual case, made short: nothing but its readings is new
+            return self._told_reading(row, self._told[row], doubles, xids)
         if "asleep" in row:
             return sleeping(row.get("uuid"), row["index"], row.get("name"))
         if "error" in row:
@@ -347,13 +353,25 @@ class NvmlClient:
             self._list_anew |= entry.left_out  # it has another index now
             self._absent.remove(entry)
             self._event(NvmlEventKind.GPU_RETURNED, f"GPU {told['index']} answers again", uuid)
+        reading = self._told_reading(uuid, told, doubles, xids)
+        remember_best(self._best.setdefault(uuid, {}), reading.values)
+        return reading
+
+    def _told_reading(
+        self,
+        uuid: str,
+        told: Mapping[str, Any],
+        doubles: Iterator[float],
+        xids: Mapping[str, list[int]],
+    ) -> GpuReading:
+        """The readings of a tick with what was told of the GPU before."""
         names, texts = told["names"], told.get("texts", {})
         values = dict(zip(names, islice(doubles, len(names)), strict=True))
-        if uuid in xids:
-            values.update(self._xids.counts(xids[uuid]))
-            if xids[uuid]:
-                texts = {**texts, "xid": "; ".join(self._xids[c].text for c in xids[uuid])}
-        remember_best(self._best.setdefault(uuid, {}), values)
+        codes = xids.get(uuid)
+        if codes is not None:
+            values.update(self._xids.counts(codes))
+            if codes:
+                texts = {**texts, "xid": "; ".join(self._xids[c].text for c in codes)}
         absent = told.get("unavailable", {})
         return GpuReading(uuid, told["index"], told.get("name"), values, texts, absent)
 

@@ -125,7 +125,9 @@ class Device:
         self.rare_values: dict[str, float] = {}
 
     def call(self, name: str, *arguments: object) -> None:
-        self.driver.call(self.index, name, self.handle, *arguments)
+        code = self.driver.raw(self.index, name, self.handle, *arguments)
+        if code:
+            raise self.driver.failure(code)
 
     def card_call(self, name: str, *arguments: object) -> None:
         """As `call`: this is the card itself."""
@@ -133,7 +135,7 @@ class Device:
 
     def number(self, name: str, *arguments: object) -> int:
         """A 32-bit number, in a buffer that is kept."""
-        self.driver.call(self.index, name, self.handle, *arguments, self._uint_ref)
+        self.call(name, *arguments, self._uint_ref)
         return available(self._uint.value, 32)
 
     def read(self, now: float) -> dict[str, float]:

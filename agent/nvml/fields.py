@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from agent.nvml.device import Device
 
 
-_FIELD_VALUE = "IIqqIIQ"
-"""nvml.h, nvmlFieldValue_t: id, scope, time stamp, latency, type of the value, code, and a union of
-the values, each of which lies in its lowest bytes (NVIDIA's machines are little-endian)."""
+_FIELD_VALUE = "24xIIQ"
+"""nvml.h, nvmlFieldValue_t: id, scope, time stamp and latency, which are passed over; type of the
+value, code, and a union of the values, each of which lies in its lowest bytes (NVIDIA's machines
+are little-endian)."""
 
 
 class Settings:
@@ -81,7 +82,7 @@ class Fields:
             return
         # All of them at once: three attributes of each entry would be made into objects.
         numbers = self._layout.unpack_from(self._array)
-        types, codes, self._values = numbers[4::7], numbers[5::7], numbers[6::7]
+        types, codes, self._values = numbers[0::3], numbers[1::3], numbers[2::3]
         if codes != self._steady or types != self._types:
             self._types, self._codes = types, codes
             self._sort_out()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import struct
 
 from agent.nvml.driver import DriverGone, plain
 from agent.probe import ReadingFailed, Trouble
@@ -26,6 +27,8 @@ SOONEST = 0.1
 _ROUNDING = 1.05
 """A ratio above 1 by less is measurement noise; above that it is no reading."""
 _MEBI = 1024 * 1024
+_METRIC = "4xId24x"
+"""nvml.h, nvmlGpmMetric_t: id, code, value, and texts."""
 
 
 class Gpm:
@@ -48,8 +51,7 @@ class Gpm:
         self._samples: list[Any] = []
         self._taken_at: float | None = None
         self._request: Any = None
-        self._entries: list[tuple[str, Any]] = []
-        """The metrics' places in the request, by name."""
+        self._answers = struct.Struct(_METRIC * len(self._ids))
         self._values: dict[str, float] = {}
         self._refusal: ReadingFailed | None = None
 
@@ -78,9 +80,11 @@ class Gpm:
         request = self._request
         request.sample1, request.sample2 = before, after
         subject.driver.call(subject.index, "nvmlGpmMetricsGet", ctypes.byref(request))
-        for name, entry in self._entries:
-            if entry.nvmlReturn == 0 and math.isfinite(entry.value) and entry.value >= 0:
-                self._values[name] = entry.value
+        # All of them at once: two attributes of each entry would be made into objects.
+        numbers = self._answers.unpack_from(request, type(request).metrics.offset)
+        for name, code, value in zip(self._ids, numbers[0::2], numbers[1::2], strict=True):
+            if code == 0 and 0.0 <= value < math.inf:
+                self._values[name] = value
         self._keep(values)
 
     def _keep(self, values: dict[str, float]) -> None:
@@ -127,7 +131,6 @@ class Gpm:
         self._request.numMetrics = len(self._ids)
         for place, number in zip(self._request.metrics, self._ids.values(), strict=True):
             place.metricId = number
-        self._entries = list(zip(self._ids, self._request.metrics, strict=True))
 
     def _check(self) -> None:
         subject = self._subject

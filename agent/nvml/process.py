@@ -76,6 +76,8 @@ class NvmlProcess:
         self._poll = select.poll()
         self._poll.register(self._out, select.POLLIN)
         self._received = bytearray()
+        self._request: tuple[dict[str, Any], bytes] = {}, b""
+        """The last request and its line, which the next tick's is too."""
         self._answer: dict[str, Any] | None = None
         """The line of an answer whose readings have not come yet."""
         self._seen = IDLE
@@ -89,8 +91,10 @@ class NvmlProcess:
     def ask(self, request: dict[str, Any]) -> None:
         """Send a request. Raises ChildFailed where the child has ended."""
         self._seen_at = time.monotonic()
+        if request != self._request[0]:
+            self._request = request, json.dumps(request).encode() + b"\n"
         try:
-            os.write(self._in, json.dumps(request).encode() + b"\n")
+            os.write(self._in, self._request[1])
         except OSError:
             raise self._ended() from None
 
@@ -149,7 +153,8 @@ class NvmlProcess:
         doubles.frombytes(self._received[: number * doubles.itemsize])
         self._answer = None
         self._received.clear()
-        return {**answer, "doubles": doubles}
+        answer["doubles"] = doubles
+        return answer
 
     def _parse(self, line: bytearray) -> dict[str, Any]:
         try:

@@ -44,14 +44,10 @@ class Xids:
 
     def counts(self, codes: Iterable[int]) -> dict[str, float]:
         """The metrics of one second."""
-        counts = {"hardware": 0.0, "program": 0.0}
-        for code in codes:
-            points_to = self[code].points_to
-            if points_to in counts:
-                counts[points_to] += 1.0
+        found = [self[code].points_to for code in codes]
         return {
-            "xid_hardware_errors": counts["hardware"],
-            "xid_application_errors": counts["program"],
+            "xid_hardware_errors": float(found.count("hardware")),
+            "xid_application_errors": float(found.count("program")),
         }
 
 
