@@ -200,7 +200,7 @@ def _gaps(
         if cells.kind is None:
             return view.keep(State.BUSY, min(plain.confidence, 0.5), *plain.evidence)
         line = f"gap_lost_ratio {lost:.2f}, and no two signs of the host explain it"
-        hint = view.starvation.hint(cells.i)
+        hint = view.starvation.loaders.hint(cells.i)
         return view.keep(
             State.BUSY,
             min(plain.confidence, 0.6),

@@ -12,23 +12,22 @@ to compare with: only loaders that never rest tell them from a GPU that is slow 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from telemetry.chains import CHAINS
+from telemetry.loaders import Column, Loaders
 from telemetry.places import Places, Surroundings, aligned
 from telemetry.state import Cause, Place
 from telemetry.thresholds import Thresholds
 from telemetry.window import Frame
 
-Column = Sequence[float | None]
-
 _COLUMNS = tuple(
     (c.name, f"gap_{c.name}_ratio", f"signal_{c.name}_ratio", c.of_job) for c in CHAINS
 )
-_COMPUTES = "the job's own workers compute all the time, or fill the processors"
-_JOB_CHAINS = frozenset({"job_io", "write", "job_cpu"})
+_LOADERS = frozenset({"job", "job_cpu"})
+"""Witnesses that are no chain of their own: what the job's loaders do all the time."""
+_JOB_CHAINS = frozenset({"job_io", "write", *_LOADERS})
 
 
 class Witness(NamedTuple):
@@ -87,11 +86,10 @@ class StarvationJudge:
                 elif column is not None:
                     totals = [None if j is None else column[j] for j in to_host]
             self._chains.append(_Chain(name, gaps, totals))
-        self._processor_share = processor_share
-        self._computing = gpu.columns.get("job_computing_ratio_busy_ratio")
         self._places = Places(gpu, surroundings, thresholds)
-        self.restless = self._restless()
-        """Windows in which the job's loaders wait or compute all the time."""
+        self.loaders = Loaders(gpu, processor_share, thresholds)
+        self.restless = self.loaders.windows()
+        """Windows in which the job's loaders never rest."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -130,7 +128,7 @@ class StarvationJudge:
             confidence *= 0.9
         if known_io and not job_seen:
             confidence *= 0.8
-        lines = [self._line(w) for w in witnesses]
+        lines = self._said(i, witnesses)
         return Starvation(cause, confidence, (*lines, *((line,) if line else ())), place)
 
     def judge_short(self, i: int) -> Starvation | None:
@@ -138,48 +136,42 @@ class StarvationJudge:
         without two witnesses, the job's own loaders among them."""
         if i not in self.restless:
             return None
-        computes = self._always_computes(i)
-        witnesses = []
-        for chain in self._chains:
-            share = None if chain.totals is None else chain.totals[i]
-            # A checkpoint stops the GPU for seconds: it leaves gaps.
-            if share is None or share < self._t.steady_ratio or chain.name == "write":
-                continue
-            if chain.name != "cpu" or computes:
-                witnesses.append(Witness(chain.name, share, share, True))
+        steady = [
+            Witness(chain.name, share, share, True)
+            for chain in self._chains
+            if (share := None if chain.totals is None else chain.totals[i]) is not None
+            and share >= self._t.steady_ratio
+        ]
+        witnesses = self._beside_loaders(i, steady)
         names = {witness.chain for witness in witnesses}
-        lines = [f"signal_{w.chain}_ratio: on in {100 * w.in_gaps:.0f} %" for w in witnesses]
-        if computes and "cpu" in names:
-            names.add("job_cpu")
-            lines.append(_COMPUTES)
-        if len(names) < 2 or names.isdisjoint(_JOB_CHAINS):
+        if len(names) < 2:
             return None
         cause, place, line = self._cause(i, names, witnesses)
         confidence = 0.6 if self._known("io_pressure", i) else 0.54
+        lines = [
+            self.loaders.told(i)
+            if w.chain in _LOADERS
+            else f"signal_{w.chain}_ratio: on in {100 * w.in_gaps:.0f} %"
+            for w in witnesses
+        ]
         return Starvation(cause, confidence, (*lines, *((line,) if line else ())), place)
 
-    def hint(self, i: int) -> str | None:
-        """What points to a cause, and is one witness alone: a line for people."""
-        told = None if self._computing is None else self._computing[i]
-        if told is None or told < self._t.steady_ratio:
-            return None
-        return (
-            f"job_computing_ratio: its workers compute in {100 * told:.0f} % of the readings, and"
-            " the host's processors are not known to be full: more workers may help"
-        )
-
-    def _restless(self) -> frozenset[int]:
-        at = self._t.steady_ratio
-        totals = {chain.name: chain.totals for chain in self._chains}
-        waiting = totals.get("job_io") or ()
-        found = {i for i, share in enumerate(waiting) if share is not None and share >= at}
-        full = totals.get("cpu") or ()
-        found.update(
-            i
-            for i, share in enumerate(full)
-            if share is not None and share >= at and self._always_computes(i)
-        )
-        return frozenset(found)
+    def _beside_loaders(self, i: int, steady: list[Witness]) -> list[Witness]:
+        """What is always on and counts, since the job's loaders never rest: signs of I/O beside
+        loaders that wait for it, full processors beside those that compute. A checkpoint stops
+        the GPU now and then: what always writes is none."""
+        waits, computes = self.loaders.wait(i), self.loaders.compute(i)
+        found = [
+            witness
+            for witness in steady
+            if witness.chain != "write" and (computes if witness.chain == "cpu" else waits)
+        ]
+        names = {witness.chain for witness in found}
+        if found and waits and "job_io" not in names:
+            found.append(Witness("job", 1.0, None))
+        if computes and "cpu" in names:
+            found.append(Witness("job_cpu", 1.0, None))
+        return found
 
     def _witnesses(self, i: int, gap: float, level_only: bool) -> list[Witness]:
         t = self._t
@@ -204,35 +196,22 @@ class StarvationJudge:
                 found.append(Witness(chain.name, in_gaps, outside))
             elif total is not None and total >= t.steady_ratio:
                 steady.append(Witness(chain.name, in_gaps, outside, True))
-        always = {witness.chain for witness in steady}
-        computes = self._always_computes(i)
-        if "job_io" in always or ("cpu" in always and computes):
-            found += [witness for witness in steady if witness.chain != "cpu" or computes]
-        if (computes or self._fills_processors(i)) and any(
-            witness.chain == "cpu" for witness in found
-        ):
+        found += self._beside_loaders(i, steady)
+        names = {witness.chain for witness in found}
+        computes = self.loaders.compute(i) or self.loaders.fill(i)
+        if computes and "cpu" in names and "job_cpu" not in names:
             found.append(Witness("job_cpu", 1.0, None))
         return found
 
     def _known(self, chain: str, i: int) -> bool:
         return any(c.name == chain and c.gaps[i] is not None for c in self._chains)
 
-    def _fills_processors(self, i: int) -> bool:
-        share = None if self._processor_share is None else self._processor_share[i]
-        return share is not None and share >= self._t.job_processor_share
-
-    def _always_computes(self, i: int) -> bool:
-        """Its workers never rest from computing; judged by what the job uses where they were not
-        looked at."""
-        told = None if self._computing is None else self._computing[i]
-        return self._fills_processors(i) if told is None else told >= self._t.steady_ratio
-
     def _exchange(self, i: int, witnesses: list[Witness]) -> Starvation | None:
         """Gaps while a full link carries as much out as in: ranks wait for each other."""
         told = self._places.both_ways(i)
         if told is None:
             return None
-        lines = (*[self._line(w) for w in witnesses], told[1])
+        lines = (*self._said(i, witnesses), told[1])
         return Starvation(Cause.COMMUNICATION, 0.7, lines, told[0])
 
     def _cause(
@@ -263,11 +242,12 @@ class StarvationJudge:
         found = self._places.mount(i, certain=otherwise is not Cause.UNKNOWN)
         return (otherwise, None, None) if found is None else found
 
+    def _said(self, i: int, witnesses: list[Witness]) -> list[str]:
+        return [self.loaders.told(i) if w.chain in _LOADERS else self._line(w) for w in witnesses]
+
     def _line(self, witness: Witness) -> str:
         """A line for people, made once for each pair of percentages."""
         chain, in_gaps, outside, _ = witness
-        if chain == "job_cpu":
-            return _COMPUTES
         key = (
             chain,
             round(100 * min(1.0, in_gaps)),

@@ -45,6 +45,7 @@ class Thresholds:
     signal_lift: float
     gap_free_ratio: float
     steady_ratio: float
+    waiting_ratio: float
     unknown_kind_busy_ratio: float
     unknown_kind_seconds: float
     job_processor_share: float

@@ -201,3 +201,46 @@ def test_few_readings_that_fall_on_gaps_or_on_work_alone_tell_the_same(looks_at:
     states = stage.states(Kind.TRAINING)
     assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.LOCAL_STORAGE)}
     assert all(s.confidence <= 0.6 for s in states)
+
+
+def in_turns(host: Second, waits: int, computes: int, **rows: Second) -> Stage:
+    """Gaps in turns, and ten looks at the loaders in which they wait, compute, or rest."""
+    looks: list[Second] = [
+        *[{"job_blocked_ratio": 0.5, "job_computing_ratio": 0.5}] * waits,
+        *[{"job_blocked_ratio": 0.0, "job_computing_ratio": 1.0}] * computes,
+        *[{"job_blocked_ratio": 0.0, "job_computing_ratio": 0.0}] * (10 - waits - computes),
+    ]
+    stage = Stage()
+    for i in range(1200):
+        job = looks[i * 7 % 10]
+        at: dict[Key, Second] = {("host",): host}
+        at.update({("disk", name): row for name, row in rows.items()})
+        stage.add(1, step(**job) if i % 10 < 6 else held(**job), at)
+    return stage
+
+
+SHORT: Second = {**IO, "pressure_memory_some_ratio": 0.4, "refaults_per_second": 5000.0}
+
+
+@pytest.mark.parametrize(
+    ("waits", "computes", "starved"),
+    [
+        pytest.param(6, 4, True, id="pages are freed by those who need them"),
+        pytest.param(6, 1, False, id="they rest"),
+        pytest.param(3, 7, False, id="they compute for the most part"),
+    ],
+)
+def test_loaders_that_wait_and_compute_in_turns_never_rest(
+    waits: int, computes: int, starved: bool
+) -> None:
+    states = in_turns(SHORT, waits, computes).states(Kind.TRAINING)
+    expected = (State.STARVED, Cause.HOST_MEMORY) if starved else (State.BUSY, Cause.UNKNOWN)
+    assert {(s.state, s.cause) for s in states} == {expected}
+
+
+def test_loaders_that_only_compute_do_not_wait_for_a_disk_that_others_keep_busy() -> None:
+    states = in_turns(IO, 0, 10, sda=DISK["disk", "sda"]).states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.BUSY, Cause.UNKNOWN)}
+    both = {**IO, **{k: FULL[k] for k in ("pressure_cpu_some_ratio", "cpu_busy_ratio")}}
+    states = in_turns(both, 0, 10, sda=DISK["disk", "sda"]).states(Kind.TRAINING)
+    assert {(s.state, s.cause) for s in states} == {(State.STARVED, Cause.CPU_DATALOADER)}
