@@ -5,7 +5,8 @@ from __future__ import annotations
 from telemetry.metrics.agent import AGENT
 from telemetry.metrics.declaration import COVERED_SECONDS, Family, Kind, Metric, Statistic
 from telemetry.metrics.engine import ENGINE
-from telemetry.metrics.gpu import GPU, GPU_PROCESS
+from telemetry.metrics.gpu import GPU
+from telemetry.metrics.gpu_process import GPU_PROCESS
 from telemetry.metrics.host import DISK, HOST, MOUNT, NIC
 
 FAMILIES: tuple[Family, ...] = (GPU, GPU_PROCESS, ENGINE, HOST, DISK, MOUNT, NIC, AGENT)

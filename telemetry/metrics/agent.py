@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from telemetry.metrics.declaration import COUNTER, GAUGE, LAST, MAX, MEAN_MAX, Family, Metric
+from telemetry.metrics.declaration import (
+    COUNTER,
+    GAUGE,
+    LAST,
+    MAX,
+    MEAN_MAX,
+    Family,
+    Metric,
+    Source,
+)
 
 AGENT = Family(
     "agent",
@@ -45,4 +54,5 @@ AGENT = Family(
         ),
         Metric("memory_bytes", "bytes", GAUGE, "resident memory of the agent", MAX),
     ),
+    sources=(Source(("*",), "the agent itself", "all"),),
 )

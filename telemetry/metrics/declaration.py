@@ -70,11 +70,31 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where metrics come from: the call or file, and on which cards or machines it is to be had.
+
+    `metrics` are names, or beginnings of names that end in `*`.
+    """
+
+    metrics: tuple[str, ...]
+    source: str
+    where: str
+
+    def fits(self, metric: str) -> bool:
+        """Whether a metric of that name comes from here."""
+        return any(
+            metric.startswith(name[:-1]) if name.endswith("*") else metric == name
+            for name in self.metrics
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """A measurement: its tags, its metrics and its text fields.
 
     A row of the family is identified by the measurement's name followed by one value a tag.
-    `labels` are texts that are shipped as tags, for people; they never identify a row.
+    `labels` are texts that are shipped as tags, for people; they never identify a row. Of
+    `sources` the first that fits a metric holds.
     """
 
     measurement: str
@@ -83,6 +103,7 @@ class Family:
     metrics: tuple[Metric, ...]
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
 
     def fields(self) -> tuple[str, ...]:
         """All numeric fields of a row, in declared order, the coverage first."""
@@ -97,6 +118,13 @@ class Family:
                 unit = "ratio" if is_share else metric.unit
                 scales[field] = 1.0 if statistic is Statistic.COUNT else SCALES[unit]
         return scales
+
+    def source(self, metric: str) -> Source:
+        """Where a metric comes from. Raises LookupError where `sources` does not say it."""
+        for candidate in self.sources:
+            if candidate.fits(metric):
+                return candidate
+        raise LookupError(f"{self.measurement} {metric}: its family names no source of it")
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, if the family declares it."""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from telemetry.metrics.declaration import COUNTER, GAUGE, LAST, MAX, MEAN, MEAN_MAX, Family, Metric
+from telemetry.metrics.declaration import (
+    COUNTER,
+    GAUGE,
+    LAST,
+    MAX,
+    MEAN,
+    MEAN_MAX,
+    Family,
+    Metric,
+    Source,
+)
 
 ENGINE = Family(
     "engine",
@@ -28,5 +38,30 @@ ENGINE = Family(
         Metric("preemptions_total", "requests", COUNTER, "requests pushed out of memory", LAST),
         Metric("prompt_tokens_per_second", "tokens/second", GAUGE, "tokens read", MEAN),
         Metric("generation_tokens_per_second", "tokens/second", GAUGE, "tokens made", MEAN),
+    ),
+    sources=(
+        Source(("host_offload_ratio",), "GET /api/ps: size_vram against size", "Ollama"),
+        Source(
+            ("saturated_ratio",),
+            "counted from the cache's use and waiting requests",
+            "engines that tell both",
+        ),
+        Source(("kv_cache_bytes",), "simulated and imported data; no engine tells it", "-"),
+        Source(
+            ("kv_cache_tokens",),
+            "GET /metrics, every 15 s (names: agent/engines/engines.toml)",
+            "vLLM, SGLang, Triton with TensorRT-LLM",
+        ),
+        Source(
+            ("kv_cache_usage_ratio",),
+            "GET /metrics, every 15 s (names: agent/engines/engines.toml)",
+            "vLLM, SGLang, TensorRT-LLM, llama.cpp until 2025; not TGI, not Ollama",
+        ),
+        Source(("preemptions_total",), "GET /metrics, every 15 s", "vLLM, SGLang"),
+        Source(
+            ("*",),
+            "GET /metrics, every 15 s (names: agent/engines/engines.toml)",
+            "vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp",
+        ),
     ),
 )

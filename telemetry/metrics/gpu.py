@@ -1,4 +1,4 @@
-"""GPU metrics, and those of the processes on each GPU."""
+"""GPU metrics."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from telemetry.metrics.declaration import (
     MEAN_MIN_MAX,
     Family,
     Metric,
+    Source,
     Statistic,
 )
 
@@ -227,62 +228,148 @@ GPU = Family(
             if chain.of_job
         ),
     ),
-)
-
-GPU_PROCESS = Family(
-    "gpu_process",
-    "One process on one GPU, in the slot (0 to 15) that it keeps while it lives.",
-    tags=("gpu_uuid", "slot"),
-    texts=(
-        "pid",
-        "name",
-        "command",
-        "user",
-        "owner",
-        "owner_kind",
-        "workload",
-        "tool",
-        "model",
-        "model_source",
-        "architecture",
-        "model_type",
-        "hidden_size",
-        "quantization",
-        "state",
-    ),
-    metrics=(
-        Metric("memory_bytes", "bytes", GAUGE, "device memory of the process", MEAN_MAX),
-        Metric("sm_ratio", "ratio", GAUGE, "share of time with a kernel of the process", MEAN_MAX),
-        Metric(
-            "weights_bytes",
-            "bytes",
-            GAUGE,
-            "weight files (safetensors, gguf) that it was seen to hold, of the whole model",
-            LAST,
+    sources=(
+        Source(
+            ("utilization_ratio", "memory_utilization_ratio"),
+            "nvmlDeviceGetUtilizationRates",
+            "all cards; not under MIG",
         ),
-        Metric("cpu_cores", "cores", GAUGE, "processor cores that it keeps busy", MEAN_MAX),
-        Metric("host_memory_bytes", "bytes", GAUGE, "resident host memory", MAX),
-        Metric("read_bytes_per_second", "bytes/second", GAUGE, "read from storage", MEAN_MAX),
-        Metric("write_bytes_per_second", "bytes/second", GAUGE, "written to storage", MEAN_MAX),
-        Metric("read_calls_per_second", "calls/second", GAUGE, "calls that read anything", MEAN),
-        Metric("write_calls_per_second", "calls/second", GAUGE, "calls that write anything", MEAN),
-        Metric(
-            "cpu_limit_cores", "cores", GAUGE, "processors that its cgroup allows at most", LAST
+        Source(
+            ("memory_reserved_bytes",),
+            "nvmlDeviceGetMemoryInfo_v2",
+            "driver R510 and later; older ones count it as used",
         ),
-        Metric("memory_limit_bytes", "bytes", GAUGE, "host memory that its cgroup allows", LAST),
-        Metric(
-            "memory_high_bytes", "bytes", GAUGE, "host memory from which its cgroup is slowed", LAST
+        Source(
+            ("memory_used_bytes", "memory_total_bytes"),
+            (
+                "nvmlDeviceGetMemoryInfo_v2, else nvmlDeviceGetMemoryInfo (text `memory_api` "
+                "says which)"
+            ),
+            "all cards but unified memory (GB10, Jetson); MIG instances too",
         ),
-        *(
-            Metric(
-                f"pressure_{resource}_{degree}_ratio",
-                "ratio",
-                GAUGE,
-                f"share of time in which {who} of its cgroup waited for {what} (PSI)",
-                MEAN,
-            )
-            for resource, what in (("cpu", "a processor"), ("io", "I/O"), ("memory", "memory"))
-            for degree, who in (("some", "a task"), ("full", "all tasks"))
+        Source(
+            ("power_watts",),
+            "field NVML_FI_DEV_POWER_AVERAGE, else nvmlDeviceGetPowerUsage",
+            "cards with a sensor; not most vGPUs",
+        ),
+        Source(
+            ("power_limit_watts",),
+            "nvmlDeviceGetEnforcedPowerLimit, every 30 s",
+            "cards with power management",
+        ),
+        Source(
+            ("energy_joules_total",),
+            (
+                "field NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, else "
+                "nvmlDeviceGetTotalEnergyConsumption"
+            ),
+            "Volta and later",
+        ),
+        Source(
+            ("temperature_celsius",),
+            "nvmlDeviceGetTemperature, else nvmlDeviceGetTemperatureV, every 5 s",
+            "all cards; not most vGPUs",
+        ),
+        Source(
+            ("memory_temperature_celsius",),
+            "field NVML_FI_DEV_MEMORY_TEMP",
+            "cards with HBM (A100, H100 and later)",
+        ),
+        Source(("sm_clock_hertz",), "nvmlDeviceGetClockInfo", "all cards; not vGPU"),
+        Source(
+            ("memory_clock_hertz",), "nvmlDeviceGetClockInfo, every 30 s", "all cards; not vGPU"
+        ),
+        Source(
+            ("pcie_rx_*", "pcie_tx_*"),
+            (
+                "fields NVML_FI_DEV_PCIE_COUNT_RX_BYTES and _TX_BYTES (driver R555), else "
+                "GPM, else nvmlDeviceGetPcieThroughput every 2 s outside the tick; nothing "
+                "above the link's ceiling"
+            ),
+            "Maxwell and later; not vGPU",
+        ),
+        Source(
+            ("pcie_replays_total",),
+            ("field NVML_FI_DEV_PCIE_REPLAY_COUNTER, else nvmlDeviceGetPcieReplayCounter"),
+            "Kepler and later",
+        ),
+        Source(
+            ("pcie_link_generation", "pcie_link_width"),
+            ("nvmlDeviceGetCurrPcieLinkGeneration, nvmlDeviceGetCurrPcieLinkWidth, every 30 s"),
+            "cards in a PCIe slot; not vGPU",
+        ),
+        Source(
+            ("pcie_link_ratio",),
+            "the link now against the inventory's, while the GPU works",
+            "where both are known",
+        ),
+        Source(
+            (
+                "sm_active_ratio",
+                "sm_occupancy_ratio",
+                "tensor_active_ratio",
+                "dram_active_ratio",
+            ),
+            (
+                "GPM: nvmlGpmSampleGet (MIG: nvmlGpmMigSampleGet) each second, "
+                "nvmlGpmMetricsGet between two"
+            ),
+            "Hopper and later, driver R520; MIG instances too",
+        ),
+        Source(
+            ("encoder_ratio", "decoder_ratio"),
+            ("nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, every 5 s"),
+            "cards with NVENC or NVDEC",
+        ),
+        Source(
+            ("nvlink_*",),
+            (
+                "fields NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX and _TX, else "
+                "NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES and _XMIT_BYTES, else GPM"
+            ),
+            "cards with an NVLink that is up",
+        ),
+        Source(
+            ("throttle_*",),
+            (
+                "fields NVML_FI_DEV_CLOCKS_EVENT_REASON_*, else "
+                "nvmlDeviceGetCurrentClocksEventReasons as a share of ticks"
+            ),
+            "all cards; the times need driver R565",
+        ),
+        Source(
+            ("lost_ratio", "memory_full_seconds"),
+            "found from several windows",
+            "all cards",
+        ),
+        Source(
+            ("ecc_uncorrected_errors",),
+            "nvmlDeviceGetTotalEccErrors, every 5 s",
+            "cards with ECC switched on",
+        ),
+        Source(("remap*",), "nvmlDeviceGetRemappedRows, every 30 s", "Ampere and later"),
+        Source(
+            ("xid_*",),
+            "nvmlEventSetWait_v2 without waiting; each is an event too",
+            "bare metal and passthrough",
+        ),
+        Source(
+            ("process_*",),
+            (
+                "nvmlDeviceGetComputeRunningProcesses and ..GraphicsRunningProcesses, every 5"
+                " s; lives by /proc/PID"
+            ),
+            "all cards; from the machine's own pid namespace",
+        ),
+        Source(
+            ("job_*",),
+            ("/proc/PID/stat, /proc/PID/io of the GPU's processes and their workers, every 5 s"),
+            "processes that may be looked into (CAP_SYS_PTRACE)",
+        ),
+        Source(
+            ("gap_*", "signal_*"),
+            "counted second by second from the GPU's and the host's readings",
+            "all cards",
         ),
     ),
 )

@@ -11,6 +11,7 @@ from telemetry.metrics.declaration import (
     MEAN_MAX,
     Family,
     Metric,
+    Source,
 )
 
 HOST = Family(
@@ -68,6 +69,27 @@ HOST = Family(
             if not chain.of_job
         ),
     ),
+    sources=(
+        Source(("cpu_*",), "/proc/stat", "all"),
+        Source(("load_1m",), "/proc/loadavg", "all"),
+        Source(
+            ("memory_*", "swap_used_bytes"),
+            "/proc/meminfo",
+            "all",
+        ),
+        Source(
+            (
+                "swap_in_*",
+                "major_*",
+                "refaults_*",
+            ),
+            "/proc/vmstat",
+            "all",
+        ),
+        Source(("pressure_*",), "/proc/pressure/*", "kernel 4.20 and later with PSI on (psi=1)"),
+        Source(("gpus_*",), "found from the GPUs' states and [gpu] expected", "machines with GPUs"),
+        Source(("signal_*",), "counted second by second from the host's readings", "all"),
+    ),
 )
 
 DISK = Family(
@@ -85,6 +107,13 @@ DISK = Family(
         Metric("write_await_seconds", "seconds", GAUGE, "time a write takes", MEAN_MAX),
         Metric("queue_depth", "requests", GAUGE, "requests in flight", MEAN_MAX),
         Metric("busy_ratio", "ratio", GAUGE, "share of time with a request in flight", MEAN_MAX),
+    ),
+    sources=(
+        Source(
+            ("*",),
+            "/sys/block/DEVICE/stat",
+            "whole block devices, and loop devices that a GPU process reads from",
+        ),
     ),
 )
 
@@ -110,6 +139,29 @@ MOUNT = Family(
             MEAN,
         ),
     ),
+    sources=(
+        Source(
+            ("size_*", "used_*"),
+            "statvfs(2), every 60 s in a thread of its own",
+            "all sampled mounts",
+        ),
+        Source(
+            ("read_bytes_per_second", "write_bytes_per_second"),
+            "/proc/self/mountstats, /proc/fs/cifs/Stats",
+            "NFS, SMB",
+        ),
+        Source(
+            ("job_open_ratio",),
+            ("/proc/PID/fd of the GPU's processes and some of their workers, every 30 s"),
+            ("network and FUSE mounts; processes that may be looked into (CAP_SYS_PTRACE)"),
+        ),
+        Source(
+            ("read_round_trip_*",),
+            "/proc/self/mountstats, /proc/fs/cifs/Stats",
+            ("NFS; SMB of kernels with CONFIG_CIFS_STATS2, all shares of a server together"),
+        ),
+        Source(("*",), "/proc/self/mountstats", "NFS"),
+    ),
 )
 
 NIC = Family(
@@ -123,5 +175,12 @@ NIC = Family(
         Metric("speed_bits_per_second", "bits/second", GAUGE, "speed of the link", LAST),
         Metric("rx_link_ratio", "ratio", GAUGE, "received, as a share of the link", MEAN_MAX),
         Metric("tx_link_ratio", "ratio", GAUGE, "sent, as a share of the link", MEAN_MAX),
+    ),
+    sources=(
+        Source(
+            ("*",),
+            "/sys/class/net, /sys/class/infiniband",
+            "interfaces with a device, ports of InfiniBand and RoCE",
+        ),
     ),
 )
