@@ -41,8 +41,10 @@ def job_demands(observations: Observations) -> list[JobDemand]:
     """The demand of each job that was seen, one entry for each set of GPUs and model.
 
     An engine that tells the use of its cache needed its weights and the peak of that use (Kwon et
-    al., vLLM: https://arxiv.org/abs/2309.06180). PyTorch's caching allocator never gives back, so
-    its peak is an upper bound. What an engine reserved says nothing.
+    al., vLLM: https://arxiv.org/abs/2309.06180). llama.cpp tells its weights and its longest
+    sequence, of which as many are taken as ran at once at most; Ollama what its models take with a
+    cache of the context that they were given, which is an upper bound. PyTorch's caching allocator
+    never gives back, so its peak is one too. What an engine reserved says nothing.
     """
     jobs: dict[tuple[object, ...], list[Segment]] = {}
     for timeline in observations.gpus.values():
@@ -61,8 +63,25 @@ def job_demands(observations: Observations) -> list[JobDemand]:
 def _inference(observations: Observations, segments: Sequence[Segment]) -> JobDemand:
     job = segments[0]
     gpus = job.gpus or (job.gpu_uuid,)
-    weights, doubt = _weights(job)
-    peak = _peak_kv_bytes(observations.frames.get("engine", ()), gpus, segments)
+    engines = _engines(observations, gpus, segments)
+    taken = _most(engines, "models_bytes")
+    if taken is not None:
+        return JobDemand(
+            gpus=gpus,
+            phase=job.phase,
+            model=job.model,
+            weights_bytes=None,
+            peak_kv_bytes=None,
+            vram_bytes=taken,
+            upper_bound=True,
+            source="what the engine says that its models take",
+            confidence=0.7,
+        )
+    weights, doubt = _most(engines, "weights_bytes"), None
+    own = weights is not None
+    if weights is None:
+        weights, doubt = _weights(job)
+    peak = _peak_kv_bytes(engines, job)
     known = weights is not None and peak is not None
     reason: Message | None
     if peak is None:
@@ -80,7 +99,7 @@ def _inference(observations: Observations, segments: Sequence[Segment]) -> JobDe
         peak_kv_bytes=peak,
         vram_bytes=weights + peak if weights is not None and peak is not None else None,
         upper_bound=False,
-        source="weights of the catalogue + peak use of the KV cache" if known else "unknown",
+        source=f"weights {_OF[own]} + peak use of the KV cache" if known else "unknown",
         confidence=(0.8 if not doubt else 0.65) if known else 0.0,
         reason=reason,
     )
@@ -104,33 +123,73 @@ def _weights(job: Segment) -> tuple[float | None, Message | None]:
     return size, None if stored else say("the weights are taken to be kept in 16 bits")
 
 
-def _peak_kv_bytes(
-    engines: Sequence[Frame], gpus: Sequence[str], segments: Sequence[Segment]
-) -> float | None:
-    """The most that the caches of the engines on these GPUs held, during the segments."""
+_Engines = list[tuple[Frame, list[int]]]
+"""Frames of engines, each with the windows that belong to a job."""
+_OF = {True: "as the engine tells them", False: "of the catalogue"}
+
+
+def _engines(
+    observations: Observations, gpus: Sequence[str], segments: Sequence[Segment]
+) -> _Engines:
+    """What the engines on these GPUs told, during the segments."""
+    found: _Engines = []
+    for frame in observations.frames.get("engine", ()):
+        mine = [
+            i
+            for i, (start, texts) in enumerate(zip(frame.start, frame.texts, strict=False))
+            if not set(texts.get("gpu_uuids", "").replace(",", " ").split()).isdisjoint(gpus)
+            and any(s.start <= start < s.end for s in segments)
+        ]
+        if mine:
+            found.append((frame, mine))
+    return found
+
+
+def _most(engines: _Engines, name: str) -> float | None:
+    """The largest value of a column."""
+    return max(
+        (
+            value
+            for frame, windows in engines
+            if (column := frame.columns.get(name)) is not None
+            for i in windows
+            if (value := column[i]) is not None
+        ),
+        default=None,
+    )
+
+
+def _peak_kv_bytes(engines: _Engines, job: Segment) -> float | None:
+    """The most that the engines' caches held."""
     peak: float | None = None
-    for frame in engines:
+    for frame, windows in engines:
         usage = frame.columns.get("kv_cache_usage_ratio_max")
         means = frame.columns.get("kv_cache_usage_ratio")
         pool, tokens = (frame.columns.get(f"kv_cache_{unit}") for unit in ("bytes", "tokens"))
         if (pool is None and tokens is None) or (usage is None and means is None):
             continue
-        for i, start in enumerate(frame.start):
-            texts = frame.texts[i] if i < len(frame.texts) else {}
-            if set(texts.get("gpu_uuids", "").replace(",", " ").split()).isdisjoint(gpus):
-                continue
-            if not any(s.start <= start < s.end for s in segments):
-                continue
+        for i in windows:
             share = usage[i] if usage is not None else None
             if share is None and means is not None:
                 share = means[i]
             size = pool[i] if pool is not None else None
             if size is None and tokens is not None and (held := tokens[i]) is not None:
-                each = _token_bytes(texts.get("model") or segments[0].model)
+                each = _token_bytes(frame.texts[i].get("model") or job.model)
                 size = None if each is None else held * each
             if share is not None and size is not None:
                 peak = max(peak or 0.0, share * size)
-    return peak
+    return _longest_bytes(engines, job) if peak is None else peak
+
+
+def _longest_bytes(engines: _Engines, job: Segment) -> float | None:
+    """As many sequences of the longest that was seen as ran at once at most: never too little."""
+    longest = _most(engines, "longest_sequence_tokens")
+    named = (frame.texts[i].get("model") for frame, windows in engines for i in windows)
+    each = _token_bytes(next((name for name in named if name), None) or job.model)
+    if longest is None or each is None:
+        return None
+    running = _most(engines, "requests_running_max") or _most(engines, "requests_running")
+    return max(1.0, running or 0.0) * longest * each
 
 
 def _token_bytes(name: str | None) -> float | None:

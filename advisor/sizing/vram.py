@@ -55,6 +55,8 @@ def _job(case: Case, demand: JobDemand) -> Opinion | None:
         return None
     limits = case.thresholds
     share = demand.vram_bytes / capacity
+    if demand.upper_bound and share > 1.0:
+        return None  # an engine that keeps a part in host memory: whether it must is not known
     evidence = (
         Evidence("demand.vram_bytes", "peak", demand.vram_bytes, capacity),
         Evidence("demand", "source", demand.source),

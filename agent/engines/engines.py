@@ -18,7 +18,13 @@ _MODEL_LABELS = ("model_name", "model_id")
 _TOP = 1.001
 """A ratio above 1 by less is rounding; anything more is another unit, and is not believed."""
 
-GAUGES = ("kv_cache_tokens", "requests_running", "requests_waiting", "preemptions_total")
+GAUGES = (
+    "kv_cache_tokens",
+    "longest_sequence_tokens",
+    "requests_running",
+    "requests_waiting",
+    "preemptions_total",
+)
 COUNTERS = {
     "prompt_tokens_total": "prompt_tokens_per_second",
     "generation_tokens_total": "generation_tokens_per_second",

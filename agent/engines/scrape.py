@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from agent.engines.engines import Engines, Reading
@@ -71,20 +71,31 @@ class Scraper:
                 continue
             self._paths[target] = path
             if model is None and path != _OLLAMA_PATH:
-                model = self._model(target)
+                model, weights = self._model(target)
+                if weights is not None:
+                    levels = {**reading.levels, "weights_bytes": weights}
+                    reading = replace(reading, levels=levels)
             return Scrape(at, reading, model, self._version(target, reading.engine))
         self._paths.pop(target, None)
         raise FetchFailed(f"{'; '.join(answers)}; are the engine's metrics switched on?")
 
-    def _model(self, target: Target) -> str | None:
-        """The first model that the OpenAI-compatible list names; adapters name their parent."""
+    def _model(self, target: Target) -> tuple[str | None, float | None]:
+        """The first model that the OpenAI-compatible list names; adapters name their parent.
+
+        And the bytes of its weights, which llama.cpp tells as `meta.size` (its server's README:
+        https://github.com/ggml-org/llama.cpp/tree/master/tools/server).
+        """
         listed = self._json(target, _MODELS_PATH)
         models = listed.get("data") if isinstance(listed, dict) else None
         for model in models if isinstance(models, list) else ():
             if isinstance(model, dict) and not model.get("parent"):
-                name = model.get("id")
-                return name[:_LONGEST_NAME] if isinstance(name, str) and name else None
-        return None
+                name, meta = model.get("id"), model.get("meta")
+                size = meta.get("size") if isinstance(meta, dict) else None
+                return (
+                    name[:_LONGEST_NAME] if isinstance(name, str) and name else None,
+                    float(size) if isinstance(size, int) and size > 0 else None,
+                )
+        return None, None
 
     def _version(self, target: Target, engine: str) -> str | None:
         if engine == "ollama":
@@ -110,8 +121,9 @@ class Scraper:
 def _ollama(text: str) -> tuple[Reading, str | None] | None:
     """The models that Ollama holds (https://docs.ollama.com/api/ps), None for another answer.
 
-    It tells no requests and no cache; what it tells is how much of its models did not fit. Releases
-    before 0.1.42 leave out a `size_vram` of 0 (https://github.com/ollama/ollama/issues/4840).
+    It tells no requests and no use of a cache; what it tells is what its models take, with the
+    cache of their context, and how much of that did not fit. Releases before 0.1.42 leave out a
+    `size_vram` of 0 (https://github.com/ollama/ollama/issues/4840).
     """
     try:
         models = json.loads(text)["models"]
@@ -122,6 +134,7 @@ def _ollama(text: str) -> tuple[Reading, str | None] | None:
     size, on_gpu = sum(s for s, _, _ in held), sum(g for _, g, _ in held)
     if size > 0 and 0 <= on_gpu <= size:
         levels["host_offload_ratio"] = 1 - on_gpu / size
+        levels["models_bytes"] = float(size)
     names = {name for _, _, name in held}
     why: Mapping[str, str] = {"kv_cache_usage_ratio": "ollama does not tell it"}
     return Reading("ollama", levels, {}, None, why), names.pop() if len(names) == 1 else None

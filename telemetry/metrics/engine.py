@@ -24,6 +24,17 @@ ENGINE = Family(
         Metric("kv_cache_bytes", "bytes", GAUGE, "size of the KV cache", LAST),
         Metric("kv_cache_tokens", "tokens", GAUGE, "tokens that the KV cache holds", LAST),
         Metric(
+            "longest_sequence_tokens", "tokens", GAUGE, "longest sequence since it started", MAX
+        ),
+        Metric("weights_bytes", "bytes", GAUGE, "weights of its model, as it tells them", LAST),
+        Metric(
+            "models_bytes",
+            "bytes",
+            GAUGE,
+            "what its models take with their caches, on GPUs and in host memory, as it tells it",
+            MAX,
+        ),
+        Metric(
             "host_offload_ratio", "ratio", GAUGE, "share of the models that is in host memory", MAX
         ),
         Metric("requests_running", "requests", GAUGE, "requests being served", MEAN_MAX),
@@ -41,6 +52,13 @@ ENGINE = Family(
     ),
     sources=(
         Source(("host_offload_ratio",), "GET /api/ps: size_vram against size", "Ollama"),
+        Source(("models_bytes",), "GET /api/ps: size, every 15 s", "Ollama"),
+        Source(("weights_bytes",), "GET /v1/models: meta.size, every 15 s", "llama.cpp"),
+        Source(
+            ("longest_sequence_tokens",),
+            "GET /metrics: llamacpp:n_tokens_max, every 15 s",
+            "llama.cpp (builds of 2026; not of 2025)",
+        ),
         Source(
             ("saturated_ratio",),
             "counted from the cache's use and waiting requests",

@@ -1,5 +1,6 @@
 """Each engine's page, of old and new versions, as it is read."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,7 @@ READ: dict[str, tuple[str, str | None, dict[str, float], dict[str, float]]] = {
     "llamacpp_2026_captured": (
         "llama.cpp",
         None,
-        {"requests_running": 0, "requests_waiting": 0},
+        {"requests_running": 0, "requests_waiting": 0, "longest_sequence_tokens": 56},
         {"prompt_tokens_total": 17, "generation_tokens_total": 40},
     ),
 }
@@ -187,19 +188,28 @@ def test_ollama_tells_how_much_of_the_model_is_not_on_the_gpu() -> None:
         "llama3.1:70b",
         "0.5.4",
     )
-    assert scrape.reading.levels == pytest.approx({"host_offload_ratio": 0.5})
+    size = json.loads(pages["/api/ps"])["models"][0]["size"]
+    assert scrape.reading.levels == pytest.approx({"host_offload_ratio": 0.5, "models_bytes": size})
 
 
 def test_an_old_ollama_leaves_out_that_nothing_is_on_the_gpu() -> None:
     pages = {"/api/ps": (PAGES / "ollama_0.1_cpu.json").read_text()}
     scrape = scraper(pages).look(Target("127.0.0.1", 11434))
-    assert (scrape.model, scrape.reading.levels) == ("llama3:8b", {"host_offload_ratio": 1.0})
+    levels = {"host_offload_ratio": 1.0, "models_bytes": 5137025024}
+    assert (scrape.model, scrape.reading.levels) == ("llama3:8b", levels)
 
 
 def test_a_page_without_a_model_asks_the_list_of_models() -> None:
     models = '{"data":[{"id":"sql-lora","parent":"base"},{"id":"Qwen2.5-7B-Instruct"}]}'
     pages = {"/metrics": (PAGES / "llamacpp_2025.txt").read_text(), "/v1/models": models}
-    assert scraper(pages).look(Target("127.0.0.1", 8080)).model == "Qwen2.5-7B-Instruct"
+    scrape = scraper(pages).look(Target("127.0.0.1", 8080))
+    assert scrape.model == "Qwen2.5-7B-Instruct"
+    assert "weights_bytes" not in scrape.reading.levels
+    # As llama.cpp's server answers (its README).
+    meta = '{"vocab_type":2,"n_vocab":128256,"n_params":8030261312,"size":4912898304}'
+    pages["/v1/models"] = f'{{"data":[{{"id":"llama.gguf","meta":{meta}}}]}}'
+    scrape = scraper(pages).look(Target("127.0.0.1", 8080))
+    assert scrape.reading.levels["weights_bytes"] == 4912898304
 
 
 def test_what_is_no_engine_says_what_was_found() -> None:
