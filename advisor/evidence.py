@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from advisor.catalogue import find_model
-from advisor.phase import Phase, Segment
+from advisor.phase import WITHIN, Phase, Segment
 from advisor.processes import Process
 from telemetry.inventory import Inventory, Workload
 from telemetry.modelname import parameters_of, precision_in
@@ -15,24 +15,6 @@ from telemetry.window import Frame
 from telemetry.workload import Kind
 
 _PHASES = {phase.value: phase for phase in Phase}
-_TRAINING = frozenset(
-    {
-        Phase.TRAINING,
-        Phase.FULL_FINETUNING,
-        Phase.LORA_FINETUNING,
-        Phase.QLORA_FINETUNING,
-        Phase.FINETUNING,
-        Phase.TRAINING_OR_FINETUNING,
-    }
-)
-_FINETUNING = _TRAINING - {Phase.TRAINING, Phase.TRAINING_OR_FINETUNING}
-_SERVING = frozenset({Phase.LLM_INFERENCE, Phase.LIGHT_INFERENCE, Phase.INFERENCE})
-_WITHIN = {
-    Phase.TRAINING_OR_FINETUNING: _TRAINING,
-    Phase.FINETUNING: _FINETUNING,
-    Phase.INFERENCE: _SERVING,
-}
-"""The narrower phases that a broad one may turn out to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +183,7 @@ class Pins:
 
     def narrowed(self, label: Label) -> Label:
         """A broad label from telemetry, as the one declared phase that it can mean."""
-        inside = [p for p in self._phases if p in _WITHIN.get(label.phase, ())]
+        inside = [p for p in self._phases if p in WITHIN.get(label.phase, ())]
         if len(inside) != 1:
             return label
         return replace(
@@ -222,7 +204,7 @@ class Pins:
 
     def _fits(self, phase: Phase, workload: Workload) -> bool:
         declared = _PHASES.get(workload.phase or "")
-        return declared is not None and (phase is declared or phase in _WITHIN.get(declared, ()))
+        return declared is not None and (phase is declared or phase in WITHIN.get(declared, ()))
 
 
 class _Declared(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -21,6 +22,24 @@ class Phase(StrEnum):
     INFERENCE = "inference"
     IDLE = "idle"
     UNKNOWN = "unknown"
+
+
+FINETUNING_PHASES = frozenset(
+    {
+        Phase.FULL_FINETUNING,
+        Phase.LORA_FINETUNING,
+        Phase.QLORA_FINETUNING,
+        Phase.FINETUNING,
+    }
+)
+TRAINING_PHASES = FINETUNING_PHASES | {Phase.TRAINING, Phase.TRAINING_OR_FINETUNING}
+SERVING_PHASES = frozenset({Phase.LLM_INFERENCE, Phase.LIGHT_INFERENCE, Phase.INFERENCE})
+WITHIN: Mapping[Phase, frozenset[Phase]] = {
+    Phase.TRAINING_OR_FINETUNING: TRAINING_PHASES,
+    Phase.FINETUNING: FINETUNING_PHASES,
+    Phase.INFERENCE: SERVING_PHASES,
+}
+"""The narrower phases that a broad one may turn out to be, itself included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,23 @@ own metrics, then telemetry, which tells the broad phases alone and only where t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.catalogue import find_gpu
+from advisor.classifier.model import Models, shipped_models
 from advisor.evidence import Label, Pins, engine_labels, process_label
 from advisor.features import Features, features_of, together
-from advisor.phase import Phase, Segment
+from advisor.phase import SERVING_PHASES, Phase, Segment
+from advisor.phase_thresholds import PhaseThresholds
 from advisor.processes import Process
-from advisor.telemetry_phase import PhaseThresholds, tell
+from advisor.telemetry_phase import tell
 from telemetry.inventory import Inventory
 from telemetry.states import Note, State, WindowState
 from telemetry.window import Frame
 from telemetry.workload import Kind
 
 _IDLE = frozenset({State.IDLE_FREE, State.IDLE_HELD, State.ORPHAN_HELD})
-_WAITING_IS_WORK = frozenset({Phase.LLM_INFERENCE, Phase.LIGHT_INFERENCE, Phase.INFERENCE})
 _IDLE_LABEL = Label(Phase.IDLE, 0.9, ("no kernel ran",))
 _UNKNOWN_LABEL = Label(Phase.UNKNOWN, 0.0, ("nothing tells what ran",))
 
@@ -42,8 +43,15 @@ class _Gpu:
 class PhaseTeller:
     """Takes the GPUs of one host, one after the other, and tells their segments together."""
 
-    def __init__(self, inventory: Inventory, frames: Mapping[str, Sequence[Frame]]) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        frames: Mapping[str, Sequence[Frame]],
+        models: Callable[[], Models] = shipped_models,
+    ) -> None:
+        """`models` gives the classifiers, and is asked only where telemetry has to tell."""
         self._inventory = inventory
+        self._models = models
         self._engines = engine_labels(frames.get("engine", ()))
         self._pins = Pins(inventory)
         self._t = PhaseThresholds.load()
@@ -95,10 +103,14 @@ class PhaseTeller:
 
     def segments(self) -> dict[str, list[Segment]]:
         """The segments of every GPU in order of time, with the GPUs that each job uses."""
-        for gpu in self._gpus.values():
-            for (windows, active), features in zip(gpu.stretches, gpu.features, strict=True):
-                alike = [f for other in self._gpus.values() for f in self._alike(features, other)]
-                told = tell(together([features, *alike]), self._t)
+        work = [
+            (gpu, windows, active, together([features, *self._alike_elsewhere(features)]))
+            for gpu in self._gpus.values()
+            for (windows, active), features in zip(gpu.stretches, gpu.features, strict=True)
+        ]
+        if work:
+            answers = tell([features for *_, features in work], self._t, self._models())
+            for (gpu, windows, active, _), told in zip(work, answers, strict=True):
                 if told is None:
                     continue
                 label = self._pins.narrowed(Label(told.phase, told.confidence, told.evidence))
@@ -152,6 +164,9 @@ class PhaseTeller:
             name = next((t["gpu_model"] for t in reversed(frame.texts) if "gpu_model" in t), None)
         card = None if name is None else find_gpu(name, info.memory_bytes if info else None)
         return None if card is None else card.power_watts
+
+    def _alike_elsewhere(self, mine: Features) -> list[Features]:
+        return [f for other in self._gpus.values() for f in self._alike(mine, other)]
 
     def _alike(self, mine: Features, other: _Gpu) -> list[Features]:
         """The other GPU's stretch that did the same at the same time, if there is one."""
@@ -237,7 +252,7 @@ def _at_work(state: WindowState, said: tuple[Label, ...]) -> tuple[Label, ...]:
     if state.state in {State.IDLE_FREE, State.ORPHAN_HELD}:
         return ()
     if state.state is State.IDLE_HELD and state.note is not Note.LOADING:
-        return tuple(label for label in said if label.phase in _WAITING_IS_WORK)
+        return tuple(label for label in said if label.phase in SERVING_PHASES)
     return said
 
 

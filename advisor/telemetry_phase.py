@@ -1,72 +1,66 @@
-"""The broad phase that telemetry alone tells, where it is clear."""
+"""The broad phase that telemetry alone tells: by published signs, then by the classifier.
+
+A sign decides by itself and shows its reason. The classifier is asked about what no sign tells,
+must be sure, and may not contradict one.
+"""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from importlib import resources
-from typing import Any
+from collections.abc import Sequence
 
+from advisor.classifier.answer import Answer, answers
+from advisor.classifier.model import Models
 from advisor.features import Features
 from advisor.phase import Phase
+from advisor.phase_thresholds import PhaseThresholds, Told
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseThresholds:
-    """The thresholds of `phases.toml`."""
-
-    bridge_seconds: float
-    least_seconds: float
-    training_power_ratio: float
-    clear_power_ratio: float
-    training_utilization_ratio: float
-    training_duty_ratio: float
-    alike_gpus: float
-    alike_difference: float
-    alike_overlap: float
-    reserved_memory_ratio: float
-    memory_bound_dram_ratio: float
-    memory_bound_sm_ratio: float
-    decode_tensor_ratio: float
-    requests_seconds: float
-    requests_quiet_share_min: float
-    requests_quiet_share_max: float
-    requests_alternations: float
-    flat_memory_ratio: float
-    serving_power_ratio: float
-
-    @classmethod
-    def load(cls) -> PhaseThresholds:
-        """The thresholds that Talla ships."""
-        text = resources.files("advisor").joinpath("phases.toml").read_text("utf-8")
-        return cls.parse(tomllib.loads(text))
-
-    @classmethod
-    def parse(cls, data: Mapping[str, Any]) -> PhaseThresholds:
-        """Thresholds from their TOML table. Raises ValueError for a wrong set of names."""
-        values = {entry["name"]: float(entry["value"]) for entry in data["threshold"]}
-        wanted = {field.name for field in fields(cls)}
-        if wanted != set(values):
-            raise ValueError(f"phases.toml: {sorted(wanted ^ set(values))}")
-        return cls(**values)
+def tell(work: Sequence[Features], t: PhaseThresholds, models: Models) -> list[Told | None]:
+    """For each stretch of work `training_or_finetuning`, `inference`, or None where telemetry
+    does not tell clearly.
+    """
+    told = [_sign(features, t) for features in work]
+    open_ = [
+        i
+        for i, features in enumerate(work)
+        if told[i] is None and features.seconds >= t.least_seconds
+    ]
+    found = answers([work[i] for i in open_], t.answer_probability, models)
+    for i, answer in zip(open_, found, strict=True):
+        if answer is not None and not _contradicted(work[i], answer.phase, t):
+            told[i] = _answered(work[i], answer, t)
+    return told
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A phase with what it rests on. `waits_too`: the quiet windows in between belong to it."""
-
-    phase: Phase
-    confidence: float
-    evidence: tuple[str, ...]
-    waits_too: bool = False
-
-
-def tell(features: Features, t: PhaseThresholds) -> Told | None:
-    """`training_or_finetuning`, `inference`, or None where telemetry does not tell clearly."""
+def _sign(features: Features, t: PhaseThresholds) -> Told | None:
     if features.seconds < t.least_seconds:
         return None
     return _decode(features, t) or _training(features, t) or _requests(features, t)
+
+
+def _answered(f: Features, answer: Answer, t: PhaseThresholds) -> Told:
+    lines = [f"classifier: probability {answer.probability:.2f} >= {t.answer_probability}"]
+    lines += answer.readings
+    if f.alike_gpus > 1:
+        lines.append(f"{f.alike_gpus} GPUs do the same at the same time")
+    confidence = t.confidence * answer.probability
+    return Told(answer.phase, confidence, tuple(lines), waits_too=answer.phase is Phase.INFERENCE)
+
+
+def _contradicted(f: Features, phase: Phase, t: PhaseThresholds) -> bool:
+    """Whether a published sign speaks against what the classifier says."""
+    if phase is Phase.TRAINING_OR_FINETUNING:
+        dram, sm = f.dram_active_ratio, f.sm_active_ratio
+        return (
+            dram is not None
+            and dram >= t.memory_bound_dram_ratio
+            and (sm is None or sm < t.memory_bound_sm_ratio)
+        )
+    if f.power_ratio is not None and f.power_ratio >= t.clear_power_ratio:
+        return True
+    waits = f.quiet_share >= t.requests_quiet_share_min
+    grows = f.memory_spread_ratio is not None and f.memory_spread_ratio > t.flat_memory_ratio
+    return waits and grows  # a server that waits keeps what it holds
 
 
 def _decode(f: Features, t: PhaseThresholds) -> Told | None:
@@ -100,18 +94,15 @@ def _training(f: Features, t: PhaseThresholds) -> Told | None:
     if f.dram_active_ratio is not None and f.dram_active_ratio >= t.memory_bound_dram_ratio:
         return None
     clear = power >= t.clear_power_ratio
-    alike = f.alike_gpus >= t.alike_gpus
-    if not clear:
-        reserved = f.memory_ratio is not None and f.memory_ratio >= t.reserved_memory_ratio
-        if not alike or reserved:
-            return None  # a saturated server looks like this too
-    confidence = 0.5 + 0.05 * clear + 0.05 * alike + 0.05 * (f.tensor_active_ratio is not None)
+    reserved = f.memory_ratio is not None and f.memory_ratio >= t.reserved_memory_ratio
+    if f.alike_gpus < t.alike_gpus or (reserved and not clear):
+        return None  # a saturated server looks like this too; on one small card up to its limit
+    confidence = 0.55 + 0.05 * clear + 0.05 * (f.tensor_active_ratio is not None)
     lines = [
         f"power {power:.2f} of the limit >= {t.training_power_ratio}",
         f"utilization_ratio median {utilization:.2f} >= {t.training_utilization_ratio}",
+        f"{f.alike_gpus} GPUs do the same at the same time",
     ]
-    if alike:
-        lines.append(f"{f.alike_gpus} GPUs do the same at the same time")
     return Told(Phase.TRAINING_OR_FINETUNING, confidence, tuple(lines))
 
 

@@ -28,6 +28,7 @@ _LIMIT_WATTS = 500.0
 _MEMORY_BYTES = 80e9
 _PARTIAL_OFTEN = 0.5  # a recording seldom begins and ends with a window
 _LEAST_SECONDS = 240
+_WITHIN_SECONDS_OFTEN = 0.5  # waits for data shorter than a second, against whole seconds
 _ONE_SERVER_OFTEN = 0.7  # one server over several GPUs, against replicas
 
 
@@ -85,7 +86,10 @@ def _steps(random: np.random.Generator, kind: WorkKind, length: int) -> Seconds:
     work = np.ones(length)
     if random.random() < kind.stalled_often:
         share = _draw(random, kind.stalled_share)
-        work *= ~_spells(random, length, share, float(random.uniform(1, 8)))
+        if random.random() < _WITHIN_SECONDS_OFTEN:
+            work *= np.clip((1.0 - share) * random.uniform(0.7, 1.3, length), 0.02, 1.0)
+        else:
+            work *= ~_spells(random, length, share, float(random.uniform(1, 8)))
     if kind.pattern == "steps" and random.random() < 0.6:
         every, lasts = random.uniform(300, 3600), random.uniform(2, 90)
         work[(np.arange(length) + random.uniform(0, every)) % every < lasts] = 0.0
@@ -135,23 +139,31 @@ def _frame(
     length = len(work)
     noise = _draw(random, common.reading_noise)
 
+    turns = np.arange(length) / _draw(random, common.drift_seconds) + random.random()
+    drift = 1.0 + _draw(random, common.drift_ratio) * np.sin(2 * np.pi * turns)
+
     def read(level: float, top: float = 1.0) -> Seconds:
-        return np.clip(level * work * (1.0 + noise * random.standard_normal(length)), 0.0, top)
+        return np.clip(
+            level * drift * work * (1.0 + noise * random.standard_normal(length)), 0.0, top
+        )
 
     used = _draw(random, kind.utilization_ratio)
     blur = _draw(random, common.utilization_noise) * random.standard_normal(length)
-    utilization = np.clip(np.where(work > 0, np.clip(used + blur, 0.01, 1.0), 0.0), 0.0, 1.0)
+    if kind.pattern != "frames" and random.random() < common.saturated_reading_often:
+        used, blur = 1.0, np.zeros(length)
+    utilization = np.where(work > 0, np.clip((used + blur) * work, 0.01, 1.0), 0.0)
     idle = _draw(random, common.idle_power_ratio)
     waiting = idle + _draw(random, common.occupied_power_tail) * idle
     level = max(waiting, _draw(random, kind.power_ratio))
     swing = _draw(random, kind.swing_ratio) * random.uniform(-1.0, 1.0, length)
-    power = waiting + (level - waiting) * work * (1.0 + swing)
+    power = waiting + (level - waiting) * work * drift * (1.0 + swing)
     power = np.clip(power * (1.0 + noise * random.standard_normal(length)), idle, 1.03)
-    dram = read(_draw(random, kind.dram_active_ratio))
-    factor = _draw(random, common.memory_traffic_factor)
     held = _draw(random, kind.memory_ratio)
     growth = min(_draw(random, kind.memory_growth_ratio), max(0.0, 0.99 - held))
+    growth *= random.random() >= common.flat_often
     memory = held + growth * np.minimum(1.0, np.arange(length) / random.uniform(60, 4 * length))
+    if random.random() < common.start_seen_often:
+        memory *= np.minimum(1.0, np.arange(length) / _draw(random, common.start_seconds))
     pcie = _draw(random, kind.pcie_bytes_per_second)
     link = _draw(random, kind.link_bytes_per_second) * linked
     return _windows(
@@ -161,8 +173,7 @@ def _frame(
             "memory_used_bytes": memory * _MEMORY_BYTES,
             "sm_active_ratio": read(_draw(random, kind.sm_active_ratio)),
             "tensor_active_ratio": read(_draw(random, kind.tensor_active_ratio)),
-            "dram_active_ratio": dram,
-            "memory_utilization_ratio": np.clip(dram * factor, 0.0, 1.0),
+            "dram_active_ratio": read(_draw(random, kind.dram_active_ratio)),
             "pcie_rx_bytes_per_second": read(pcie, np.inf),
             "nvlink_rx_bytes_per_second": read(link, np.inf),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -26,13 +26,24 @@ _NOTHING = Range(0.0, 0.0, False, ("own",))
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What is alike in all kinds of work."""
+    """What is alike in all kinds of work.
 
+    `saturated_reading_often` is how often utilisation reads 1 throughout, `flat_often` how often
+    the memory held does not grow at all, `start_seen_often` how often a stretch begins with the
+    memory being filled, over `start_seconds`. Levels drift by `drift_ratio` over `drift_seconds`,
+    as sequences grow longer or a room warmer.
+    """
+
+    saturated_reading_often: float
+    flat_often: float
+    start_seen_often: float
+    start_seconds: Range
     idle_power_ratio: Range
     utilization_noise: Range
+    drift_ratio: Range
+    drift_seconds: Range
     reading_noise: Range
     windows: Range
-    memory_traffic_factor: Range
     occupied_power_tail: Range
 
 
@@ -85,21 +96,23 @@ class Parameters:
     def parse(cls, data: Mapping[str, Any]) -> Parameters:
         """Parameters from their TOML table. Raises ValueError for a source that is not there."""
         sources = data["source"]
-        common = Common(
-            **{field.name: _range(data["common"][field.name], sources) for field in fields(Common)}
-        )
+        common = Common(**_values(data["common"], sources))
         kinds = tuple(_kind(entry, sources) for entry in data["kind"])
         return cls(data["seed"], data["rows_a_kind"], sources, common, kinds)
 
 
 def _kind(entry: Mapping[str, Any], sources: Mapping[str, str]) -> WorkKind:
-    values: dict[str, Any] = {
-        name: _range(value, sources) if isinstance(value, dict) else value
-        for name, value in entry.items()
-    }
+    values = _values(entry, sources)
     values["phase"] = Phase(values["phase"])
     values["gpus"] = tuple(values["gpus"])
     return WorkKind(**values)
+
+
+def _values(entry: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: _range(value, sources) if isinstance(value, dict) else value
+        for name, value in entry.items()
+    }
 
 
 def _range(entry: Mapping[str, Any], sources: Mapping[str, str]) -> Range:

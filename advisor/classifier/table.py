@@ -13,7 +13,7 @@ from advisor.errors import AdvisorError
 from advisor.features import Features
 from advisor.phase import Phase
 
-SHA256 = "065ab2617af09e51471cd683f2ffd94aeed829576654b165a8eb0ae40046d202"
+SHA256 = "2b596d039a66ebc83220eb1f2cc4d391a12dec03856d9188b2baa03fb0b897b8"
 """Of `table.csv`: what is fitted is what was checked in."""
 
 COLUMNS: tuple[str, ...] = (
@@ -28,7 +28,6 @@ COLUMNS: tuple[str, ...] = (
     "dram_active_ratio",
     "tensor_of_sm_ratio",
     "dram_of_sm_ratio",
-    "memory_utilization_ratio",
     "memory_ratio",
     "memory_spread_ratio",
     "pcie_log10_bytes_per_second",
@@ -39,6 +38,10 @@ COLUMNS: tuple[str, ...] = (
     "log10_seconds",
 )
 """What the classifier looks at, in the order of the table."""
+
+
+_LONG_SECONDS = 7200
+"""Longer than the table's longest stretch: how much longer says no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,6 @@ def encoded(features: Features) -> dict[str, float | None]:
         "dram_active_ratio": f.dram_active_ratio,
         "tensor_of_sm_ratio": _quotient(f.tensor_active_ratio, f.sm_active_ratio),
         "dram_of_sm_ratio": _quotient(f.dram_active_ratio, f.sm_active_ratio),
-        "memory_utilization_ratio": f.memory_utilization_ratio,
         "memory_ratio": f.memory_ratio,
         "memory_spread_ratio": f.memory_spread_ratio,
         "pcie_log10_bytes_per_second": _log(f.pcie_bytes_per_second),
@@ -73,7 +75,7 @@ def encoded(features: Features) -> dict[str, float | None]:
         "alike_gpus": float(f.alike_gpus),
         "quiet_share": f.quiet_share,
         "alternations_per_hour": f.alternations / hours if hours else None,
-        "log10_seconds": _log(f.seconds),
+        "log10_seconds": _log(min(f.seconds, _LONG_SECONDS)),
     }
 
 
