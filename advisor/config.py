@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
-from advisor.errors import ConfigError
+from advisor.errors import ConfigError, ConfigUnreadable
 from advisor.period import parse_duration
 from advisor.service.config import (
     ChannelSettings,
@@ -97,7 +97,7 @@ def load(path: Path | None = None) -> Settings:
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except PermissionError:
-        raise ConfigError(
+        raise ConfigUnreadable(
             f"{path}: may not be read by this user; run it as one who may"
             " (sudo -u talla-advisor talla-advisor ...), or name another file with --config"
         ) from None

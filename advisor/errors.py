@@ -19,3 +19,7 @@ class ConfigError(AdvisorError):
     """The configuration is wrong; the message names the file, the key and what is expected."""
 
     exit_code = 78
+
+
+class ConfigUnreadable(ConfigError):
+    """The configuration is there, and this user may not read it."""

@@ -14,17 +14,20 @@ _TYPES = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL:
 _LOG = logging.getLogger("apprise")
 
 
-class _Last(logging.Handler):
-    """Apprise answers only yes or no; why is in its log."""
+class _Last(logging.Filter):
+    """Apprise answers only yes or no; why is in its log, which goes no further from this thread:
+    whoever tries again and again tells it once."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__()
         self._thread = threading.get_ident()
         self.words = ""
 
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread:
+    def filter(self, record: logging.LogRecord) -> bool:
+        mine = record.thread == self._thread
+        if mine and record.levelno >= logging.WARNING:
             self.words = record.getMessage()
+        return not mine
 
 
 class AppriseChannel:
@@ -39,15 +42,15 @@ class AppriseChannel:
         import apprise
 
         url = self._settings.url or secret(self._settings.url_file, "address of the channel")
-        service: Any = apprise.Apprise.instantiate(url)
-        if service is None:
-            raise NotDelivered("no service that Apprise knows has such an address")
-        # Connecting and answering each take at most so long; Apprise's own defaults are 4 s.
-        timeout = self._settings.timeout_seconds
-        service.socket_connect_timeout = service.socket_read_timeout = timeout
         last = _Last()
-        _LOG.addHandler(last)
+        _LOG.addFilter(last)
         try:
+            service: Any = apprise.Apprise.instantiate(url)
+            if service is None:
+                raise NotDelivered("no service that Apprise knows has such an address")
+            # Connecting and answering each take at most so long; Apprise's own defaults are 4 s.
+            timeout = self._settings.timeout_seconds
+            service.socket_connect_timeout = service.socket_read_timeout = timeout
             sent = service.notify(
                 title=message.title,
                 body=message.text,
@@ -57,7 +60,7 @@ class AppriseChannel:
         except (OSError, TypeError, ValueError) as error:
             raise NotDelivered(f"{type(error).__name__}") from None
         finally:
-            _LOG.removeHandler(last)
+            _LOG.removeFilter(last)
         if not sent:
             raise NotDelivered(last.words or "the service did not confirm it")
 

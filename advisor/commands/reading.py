@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from advisor.assessment import Period
-from advisor.config import Settings, load
-from advisor.errors import AdvisorError, UsageError
+from advisor.config import DEFAULT_PATH, Settings, load
+from advisor.errors import AdvisorError, ConfigUnreadable, UsageError
 from advisor.history import History, LocalHistory
 from advisor.period import parse_duration, parse_instant, period
 from advisor.service.config import InfluxReading
@@ -123,6 +124,24 @@ class Reading:
         return period(self.history, host, self.look_back, self.until)
 
 
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings of --config, or of the service.
+
+    Those of the service are not for everybody's eyes: who may not read them and names a store of
+    their own is judged by the defaults, and told so.
+    """
+    try:
+        return load(args.config)
+    except ConfigUnreadable:
+        if args.config is not None or not args.store:
+            raise
+        print(
+            f"talla-advisor: {DEFAULT_PATH} may not be read by this user: the defaults are taken",
+            file=sys.stderr,
+        )
+        return Settings()
+
+
 @contextmanager
 def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
     """The history that the options name, closed at the end of the block.
@@ -130,7 +149,7 @@ def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
     Raises UsageError where no store is named, StoreError for one that cannot be read, and
     AdvisorError where there is no host in any.
     """
-    settings = load(args.config)
+    settings = settings_of(args)
     influx = getattr(args, "influx", None)
     if influx is not None and args.store:
         raise UsageError("--store and --influx do not go together: name one")

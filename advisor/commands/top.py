@@ -37,13 +37,13 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.live import Live
 
-    from advisor.config import load
+    from advisor.commands.reading import settings_of
     from advisor.errors import AdvisorError, UsageError
     from advisor.report.language import Language
     from advisor.web.local import LocalSource
     from advisor.web.picture import SourceError
 
-    settings = load(args.config)
+    settings = settings_of(args)
     paths = args.store or [Path(p) for p in settings.stores]
     if not paths:
         raise UsageError("name a store to read with --store FILE, or `stores` in advisor.toml")

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from advisor.channels import Channel, Message, NotDelivered, channel_of
 from advisor.config import Settings
 from advisor.service.alert_message import digest_of, message_of
+from advisor.service.attempts import Attempts
 from advisor.service.config import ChannelSettings
 from advisor.service.schedule import newest_due
 from advisor.state import AlertRow, State, snoozed
@@ -54,15 +55,13 @@ class Courier:
         self._target = target
         self._clock = clock
         self._channel = channel if channel is not None else channel_of(target)
-        self._failures = 0
-        self._next_try = 0.0
+        self._attempts = Attempts(_FIRST_WAIT, _LAST_WAIT)
         self._renewed = 0.0
-        self._reason: str | None = None
 
     @property
     def trouble(self) -> str | None:
         """Why nothing is delivered at the moment, None while all is well."""
-        return self._reason
+        return self._attempts.reason
 
     def begin(self) -> None:
         """A new channel begins with the alerts that stand, not with those of last year."""
@@ -80,18 +79,18 @@ class Courier:
     def step(self) -> bool:
         """Sends what is due; whether anything was sent. A failure waits for a later step."""
         now = self._clock.wall()
-        if now < self._next_try <= now + _LAST_WAIT:
+        if self._attempts.waits(now):
             return False
         try:
             sent = self._alerts(now)
-            self._renew(now)
-            self._digest(now)
+            sent = self._renew(now) or sent
+            sent = self._digest(now) or sent
         except NotDelivered as error:
-            self._failed(str(error), now)
+            if self._attempts.failed(str(error), now):
+                _LOG.warning("channel %s: not delivered: %s; all is kept", self.name, error)
             return False
-        if self._reason is not None:
+        if sent and self._attempts.worked():
             _LOG.info("channel %s: delivers again", self.name)
-        self._failures, self._reason, self._next_try = 0, None, 0.0
         return sent
 
     def send(self, message: Message) -> None:
@@ -159,16 +158,17 @@ class Courier:
             and _any(target.owners, owners)
         )
 
-    def _renew(self, now: float) -> None:
-        """Tells again what stands, where the other side forgets it."""
+    def _renew(self, now: float) -> bool:
+        """Tells again what stands, where the other side forgets it; whether it did."""
         every = self._channel.renew_seconds
         if every is None or 0 <= now - self._renewed < every:
-            return
+            return False
         told = self._state.told(self.name)
         standing = [row for row in self._state.open_alerts() if row.course in told]
         if standing:
             self._channel.send(message_of(standing))
         self._renewed = now
+        return bool(standing)
 
     # The digest
 
@@ -176,13 +176,13 @@ class Courier:
         digest = self._settings.digest
         return newest_due(now, digest.hour, digest.timezone)
 
-    def _digest(self, now: float) -> None:
+    def _digest(self, now: float) -> bool:
         if not self._target.digest:
-            return
+            return False
         due = self._digest_due(now)
         stamp = self._state.stamp(f"digest:{self.name}")
         if stamp is not None and stamp >= due:
-            return
+            return False
         key = f"{self.name}#digest"
         rows = [
             row
@@ -203,14 +203,7 @@ class Courier:
             self._channel.send(digest_of(told, self._state.open_alerts(), day))
         self._state.delivered(key, (), {row.event.host: row.alert_id for row in rows})
         self._state.set_stamp(f"digest:{self.name}", due)
-
-    def _failed(self, reason: str, now: float) -> None:
-        wait = min(_LAST_WAIT, _FIRST_WAIT * 2 ** min(self._failures, 10))
-        self._failures += 1
-        self._next_try = now + wait
-        if reason != self._reason:
-            _LOG.warning("channel %s: not delivered: %s; all is kept", self.name, reason)
-        self._reason = reason
+        return bool(told)
 
 
 def couriers(state: State, settings: Settings, clock: Clock) -> Iterator[Courier]:

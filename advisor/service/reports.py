@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from advisor.channels import Message, NotDelivered
 from advisor.config import Settings
+from advisor.service.attempts import Attempts
 from advisor.service.notify import Courier
 from advisor.service.schedule import newest_due
 from advisor.state import State
@@ -54,8 +55,8 @@ class WeeklyReport:
         self._couriers = tuple(c for c in couriers if c.reports)
         self._clock = clock
         self._make = make
-        self._failures = 0
-        self._next_try = 0.0
+        self._making = Attempts(_FIRST_WAIT, _LAST_WAIT)
+        self._telling = {c.name: Attempts(_FIRST_WAIT, _LAST_WAIT) for c in self._couriers}
 
     def begin(self) -> None:
         """The first report is the next one: none is made up from before there was a service."""
@@ -75,11 +76,10 @@ class WeeklyReport:
         made = None
         due = self._due(now)
         stamp = self._state.stamp(STAMP)
-        waiting = now < self._next_try <= now + _LAST_WAIT
-        if (stamp is None or stamp < due) and not waiting:
+        if (stamp is None or stamp < due) and not self._making.waits(now):
             made = self._try(due, now)
         for courier in self._couriers:
-            self._tell(courier)
+            self._tell(courier, now)
         return made
 
     def folder(self, due: float) -> Path:
@@ -103,12 +103,10 @@ class WeeklyReport:
             shutil.rmtree(folder, ignore_errors=True)
             os.replace(part, folder)
         except (ReportFailed, OSError) as error:
-            self._failures += 1
-            wait = min(_LAST_WAIT, _FIRST_WAIT * 2 ** min(self._failures - 1, 10))
-            self._next_try = now + wait
-            _LOG.error("the report could not be made, next try in %.0f s: %s", wait, error)
+            if self._making.failed(str(error), now):
+                _LOG.error("the report could not be made, and is tried again: %s", error)
             return None
-        self._failures, self._next_try = 0, 0.0
+        self._making.worked()
         self._state.set_stamp(STAMP, due)
         self._drop_old()
         _LOG.info("report made: %s", folder)
@@ -120,19 +118,24 @@ class WeeklyReport:
         for folder in folders[: -self._settings.report.keep]:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _tell(self, courier: Courier) -> None:
+    def _tell(self, courier: Courier, now: float) -> None:
         made = self._state.stamp(STAMP)
         told = self._state.stamp(_told(courier))
         if made is None or (told is not None and told >= made):
             return
-        folder = self.folder(made)
-        if not folder.is_dir():
+        folder, attempts = self.folder(made), self._telling[courier.name]
+        if not folder.is_dir() or attempts.waits(now):
             return
         try:
             courier.send(report_message(folder))
         except NotDelivered as error:
-            _LOG.warning("channel %s: the report is not delivered yet: %s", courier.name, error)
+            if attempts.failed(str(error), now):
+                _LOG.warning(
+                    "channel %s: the report is not delivered, and is kept: %s", courier.name, error
+                )
             return
+        if attempts.worked():
+            _LOG.info("channel %s: the report is delivered", courier.name)
         self._state.set_stamp(_told(courier), made)
 
 

@@ -47,6 +47,8 @@ def test_the_commands_of_a_readme_work_in_order(name: str, tmp_path: Path) -> No
             )
             assert re.search(rf"^{target}\b", listed.stdout, re.MULTILINE), command
             continue
+        if "apt-get" in command.split():
+            continue  # tests/systemd/test_newcomer.py types it on a machine that lacks everything
         typed = as_root(command)
         if " run " in command:  # "until stopped": long enough for a first window
             typed = f"timeout --preserve-status --signal TERM 13 {command}"

@@ -24,10 +24,16 @@ def obstacle() -> str | None:
 
 
 class Machine:
-    """`folder` holds its state; `source` is seen inside as /root/talla."""
+    """`folder` holds its state; `source` is seen inside as /root/talla.
 
-    def __init__(self, folder: Path, source: Path) -> None:
+    It begins as a copy of this machine's files, without a network; or of those of `tree`, with this
+    machine's network.
+    """
+
+    def __init__(self, folder: Path, source: Path, tree: Path | None = None) -> None:
         self._environment = {**os.environ, "MACHINE": str(folder)}
+        if tree is not None:
+            self._environment |= {"TREE": str(tree), "NETWORK": "host"}
         self._script("up", str(source), timeout=60)
 
     def run(

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A machine that boots the distribution's own systemd as PID 1 of new namespaces, on a memory overlay
-# of / : nothing is left behind, and what was written lasts from one boot to the next until `down`.
+# of / (or of the system in the folder TREE): nothing is left behind, and what was written lasts from
+# one boot to the next until `down`.
 #
 #   MACHINE=folder machine.sh up SOURCE     boots it; SOURCE is seen inside as /root/talla; first ends
 #                                           machines whose callers were killed
@@ -8,8 +9,8 @@
 #   MACHINE=folder machine.sh reboot        ends its systemd and boots it again
 #   MACHINE=folder machine.sh down          ends it for good
 #
-# It has a loopback network alone, a /tmp, /home and /dev of its own, and the cgroup controllers of a
-# hybrid or legacy hierarchy (systemd's "hybrid" layout), rooted at a child of our own group.
+# It has a loopback network alone (with NETWORK=host ours), a /tmp, /home and /dev of its own, and the
+# cgroup controllers of a hybrid or legacy hierarchy (systemd's "hybrid" layout), rooted at a child of our own group.
 set -euo pipefail
 D=${MACHINE:?}
 
@@ -40,13 +41,14 @@ alive() {
     [ "$(readlink "/proc/$(cat "$D/pid")/ns/pid")" != "$(readlink /proc/self/ns/pid)" ]
 }
 
+[ "${NETWORK:-}" = host ] && net="" || net=-n
 inside() { nsenter -t "$(cat "$D/pid")" -m -p -n -u -i -C -r -w "$@"; }
 
 # The keeper holds the mount namespace with the overlay, from the first boot to `down`.
 keep() {
-  mount -t tmpfs -o size=3g talla "$D/disk"
+  mount -t tmpfs -o size=8g talla "$D/disk"
   mkdir "$D/disk/up" "$D/disk/work" "$D/disk/root"
-  mount -t overlay overlay -o "lowerdir=/,upperdir=$D/disk/up,workdir=$D/disk/work" "$D/disk/root"
+  mount -t overlay overlay -o "lowerdir=${TREE:-/},upperdir=$D/disk/up,workdir=$D/disk/work" "$D/disk/root"
   cd "$D/disk/root"
   rm -rf etc/machine-id etc/systemd/system/*.wants var/log/journal etc/talla opt/talla var/lib/talla*
   mkdir -p var/log/journal root/talla
@@ -76,7 +78,7 @@ boot() {
     echo $BASHPID >"$g/cgroup.procs"
   done <"$D/cg"
   exec setsid nsenter -t "$(cat "$D/keeper")" -m unshare -m --propagation private -p -f --kill-child \
-    -u -i -n -C bash "$SCRIPT" init
+    -u -i $net -C bash "$SCRIPT" init
 }
 
 init() {
