@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from advisor.commands.reading import add_reading_options, open_reading
 
 if TYPE_CHECKING:
-    from advisor.assessment import GpuHours, OwnerHours
+    from advisor.assessment import GpuHours, Loss, OwnerHours
+
+_SHOWN = 3
+"""Losses of one GPU that are written out; all are in the JSON."""
+_CEILINGS = {"link": "its link", "benchmark": "your benchmark"}
+_TOO_SMALL = 0.01
+"""Of a GPU's hours: what held it back in less is in the JSON alone."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -72,6 +78,7 @@ def _print_gpus(hours: Iterable[GpuHours], places: Mapping[str, str]) -> None:
 
     hours = list(hours)
     states = [s for s in State if any(h.hours.get(s) for h in hours)]
+    console = Console()
     table = Table(title="GPU-hours by state", title_justify="left", box=None, pad_edge=False)
     table.add_column("host", overflow="fold")
     table.add_column("GPU", no_wrap=True, min_width=3)
@@ -80,14 +87,57 @@ def _print_gpus(hours: Iterable[GpuHours], places: Mapping[str, str]) -> None:
     table.add_column("covered", justify="right")
     table.add_column("lost to", overflow="fold")
     for h in hours:
-        starved = [loss for loss in h.losses if loss.state is State.STARVED]
-        named = [f"{x.cause.value} ({x.place})" if x.place else x.cause.value for x in starved]
-        lost = f"{h.lost_hours:.1f} h: {', '.join(named)}" if starved else ""
-        cells = [f"{h.hours.get(state, 0.0):.1f}" for state in states]
+        starved = (x.cause.value for x in h.losses if x.state is State.STARVED)
+        named = ", ".join(dict.fromkeys(starved))
+        lost = f"{_hours(h.lost_hours)} h: {named}" if named else ""
+        cells = [_hours(h.hours.get(state, 0.0)) for state in states]
         table.add_row(
             h.host, places.get(h.gpu_uuid, h.gpu_uuid), *cells, f"{h.coverage_ratio:.0%}", lost
         )
-    Console().print(table)
+    console.print(table)
+    for line in _held_back(hours, places):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _held_back(hours: Iterable[GpuHours], places: Mapping[str, str]) -> Iterator[str]:
+    """What held each GPU back, with the place, what it carried, and the evidence."""
+    told = False
+    for h in hours:
+        total = sum(h.hours.values())
+        large = [x for x in h.losses if x.hours >= _TOO_SMALL * total]
+        for loss in large[:_SHOWN]:
+            if not told:
+                yield "\nWhat held GPUs back"
+                told = True
+            name = places.get(h.gpu_uuid, h.gpu_uuid)
+            yield f"{h.host} GPU {name}: {_loss(loss)}"
+            yield from (f"    {line}" for line in loss.evidence)
+
+
+def _loss(loss: Loss) -> str:
+    """A line on one loss."""
+    from advisor.message import Amount
+
+    cause = "a cause that is not known" if loss.cause.value == "unknown" else loss.cause.value
+    text = f"{_hours(loss.hours)} h {loss.state.value}, "
+    if loss.lost_hours is None:
+        text += f"held back by {cause}"
+    else:
+        text += f"of which {_hours(loss.lost_hours)} h lost to {cause}"
+    if loss.place is not None:
+        text += f" at {loss.place}"
+    if loss.bytes_per_second is not None:
+        text += f" ({Amount(loss.bytes_per_second, 'bytes/second')}"
+        if loss.ceiling_bytes_per_second is not None:
+            most = Amount(loss.ceiling_bytes_per_second, "bytes/second")
+            text += f"; {_CEILINGS.get(loss.ceiling_source or '', 'it')} gives {most}"
+        text += ")"
+    return f"{text}, confidence {loss.confidence:.2f}"
+
+
+def _hours(value: float) -> str:
+    """Hours for people: minutes show where it is less than one."""
+    return f"{value:.2f}" if 0 < value < 0.95 else f"{value:.1f}"
 
 
 def _print_owners(hours: Iterable[OwnerHours]) -> None:
@@ -104,6 +154,6 @@ def _print_owners(hours: Iterable[OwnerHours]) -> None:
     for state in states:
         table.add_column(state.value, justify="right")
     for h in hours:
-        cells = [f"{h.hours.get(state, 0.0):.1f}" for state in states]
+        cells = [_hours(h.hours.get(state, 0.0)) for state in states]
         table.add_row(h.owner, h.owner_kind, *cells)
     Console().print(table)

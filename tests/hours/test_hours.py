@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from advisor.cli import main
 from advisor.history import LocalHistory
 from advisor.hours import gpu_hours, owner_hours
 from advisor.observe import observe
+from telemetry.inventory import BlockDevice
 from telemetry.states import Cause, State
 from telemetry.store import Store
 from telemetry.window import Key, Row
@@ -156,3 +158,24 @@ def test_days_whose_processes_are_no_longer_kept_still_have_their_owners(tmp_pat
     for period in (after.period, Period(START + 5000, START + 150_000)):
         total = sum(sum(states.values()) for states in told(after, period).values())
         assert total == pytest.approx(2 * period.hours)
+
+
+def test_people_read_what_held_a_gpu_back_where_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows: dict[Key, Row] = {
+        ("host",): Row({"signal_io_pressure_ratio": 0.4, "signal_device_ratio": 0.4}),
+        ("disk", "nvme0n1"): Row({"read_await_seconds": 0.05, "read_bytes_per_second": 2e9}),
+    }
+    device = BlockDevice("nvme0n1", kind="nvme", link_bytes_per_second=7.9e9)
+    inventory = replace(Recorder(1).inventory, block_devices=(device,))
+    recorder = Recorder(1, inventory)
+    recorder.add(2 * HOUR, [STARVED], [[PRETRAIN]], more=rows).observe(tmp_path)
+    assert main(["hours", "--store", str(tmp_path / "recorded.db")]) == 0
+    said = capsys.readouterr().out
+    assert "0.80 h: local_storage" in said
+    assert (
+        "host GPU 0: 2.0 h starved, of which 0.80 h lost to local_storage at disk nvme0n1"
+        " (2 GB/s; its link gives 7.9 GB/s), confidence 0.8" in said
+    )
+    assert "gap_device_ratio: on in 100 % of the gaps, in 0 % outside of them" in said
