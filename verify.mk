@@ -42,8 +42,7 @@ verify-store: $(STAMP) ## a writer killed a hundred times; the rate of shipping 
 verify-fleet: $(STAMP) ## a hundred servers in InfluxDB: seconds and memory of the full report
 	$(BIN)/python -m tests.history.fleet $(or $(SERVERS),100)
 
-# Every parser against 2,000 damaged files and answers.
-verify-security: $(STAMP)
+verify-security: $(STAMP) ## every parser against 2,000 damaged files and answers
 	TALLA_FUZZ=2000 $(BIN)/python -m pytest --timeout 1800 tests/security
 
 # On a Debian 12 that has nothing: README.md and docs/install.md typed by a newcomer, then an update.
