@@ -61,7 +61,7 @@ check-generated: $(STAMP)
 
 bench: $(STAMP) ## the agent's cost beside its peers, in docs/benchmarks.md (40 minutes; QUICK=1: 3 minutes)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python -m bench $(if $(QUICK),--quick -o build/benchmarks.md,-o docs/benchmarks.md)
+	$(BIN)/python -m bench --keep build/bench $(if $(QUICK),--quick -o build/benchmarks.md,-o docs/benchmarks.md)
 
 clean: ## remove what was built; .venv stays
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis tests/fakenvml/build

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import tempfile
 from pathlib import Path
 
+from bench.kept import Kept
 from bench.measure import Run
 from bench.page import Budgets, page, verdicts
 from bench.programs import Program, programs
@@ -21,32 +23,46 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one short run each, 3 minutes")
     parser.add_argument("--only", metavar="NAME", action="append", help="this program; repeatable")
     parser.add_argument("-o", "--output", type=Path, help="the page; without it nothing is written")
+    parser.add_argument(
+        "--keep",
+        metavar="FOLDER",
+        type=Path,
+        help="keep each run there, and take over what a stopped benchmark of today kept",
+    )
     args = parser.parse_args()
     warm_up, seconds, rounds = (7.0, 18.0, 1) if args.quick else (15.0, 90.0, 3)
-    loads = [os.getloadavg()[0]]
-    results: list[tuple[Program, list[Run]]] = []
+    kept = None if args.keep is None else Kept(args.keep, (warm_up, seconds))
+    loads: list[float] = []
+    measured: dict[str, list[Run]] = {}
     failed = False
     with tempfile.TemporaryDirectory() as folder, machine(Path(folder)) as staged, sink() as url:
         found, left_out = programs(url)
-        for program in found:
-            if args.only and program.name not in args.only:
+        if args.only:
+            found = [program for program in found if program.name in args.only]
+        for number, program in itertools.product(range(1, rounds + 1), tuple(found)):
+            if program not in found:
                 continue
-            runs: list[Run] = []
+            before = None if kept is None else kept.find(program, number)
             try:
-                for _ in range(rounds):
-                    runs.append(run(program, staged, warm_up=warm_up, seconds=seconds))
-                    _say(program, runs[-1])
-                    loads.append(os.getloadavg()[0])
+                if before is None:
+                    done = run(program, staged, warm_up=warm_up, seconds=seconds)
+                    before = done, os.getloadavg()[0]
+                    if kept is not None:
+                        kept.put(program, number, *before)
             except ProgramFailed as error:
                 print(f"bench: {error}", file=sys.stderr)
                 left_out.append(str(error))
                 failed |= program.ours
-            if runs:
-                results.append((program, runs))
+                found.remove(program)
+                continue
+            measured.setdefault(program.name, []).append(before[0])
+            loads.append(before[1])
+            _say(program, before[0])
+    results = [(program, measured[program.name]) for program in found]
     judged = verdicts(results, Budgets.load())
     how = (
-        f"{rounds} run{'s' * (rounds > 1)} of {seconds:.0f} s after {warm_up:.0f} s of warm-up, one"
-        f" at a time; load of the machine meanwhile (1 min) {min(loads):.1f} to {max(loads):.1f}."
+        f"{rounds} run{'s' * (rounds > 1)} of {seconds:.0f} s after {warm_up:.0f} s of warm-up, in"
+        f" turn, one at a time; load of the machine meanwhile (1 min) {min(loads):.1f} to {max(loads):.1f}."
     )
     if args.output is not None and not failed and not args.only:
         args.output.parent.mkdir(parents=True, exist_ok=True)

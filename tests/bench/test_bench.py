@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from bench.kept import Kept
 from bench.measure import Run, cpu_seconds, memory, percentile, tree
 from bench.page import Budgets, page, verdicts
 from bench.programs import Program, Start
@@ -77,3 +80,19 @@ def test_processor_time_and_memory_are_of_the_whole_tree() -> None:
     assert len(pids) == 2
     assert 0.3 <= used < 2.0
     assert 0 < pss <= rss
+
+
+def test_a_benchmark_that_was_stopped_goes_on_with_the_runs_that_are_of_the_same_work(
+    tmp_path: Path,
+) -> None:
+    kept, peer = Kept(tmp_path, (15.0, 90.0)), program("a peer")
+    kept.put(peer, 1, run(), 0.5)
+    assert kept.find(peer, 1) == (run(), 0.5)
+    assert kept.find(peer, 2) is None
+    assert kept.find(replace(peer, version="2"), 1) is None
+    assert Kept(tmp_path, (7.0, 18.0)).find(peer, 1) is None
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text("utf-8").replace('"time": ', '"time": -'), "utf-8")
+    assert kept.find(peer, 1) is None  # of another day
+    file.write_text("{", "utf-8")
+    assert kept.find(peer, 1) is None
