@@ -62,7 +62,8 @@ def main() -> int:
     judged = verdicts(results, Budgets.load())
     how = (
         f"{rounds} run{'s' * (rounds > 1)} of {seconds:.0f} s after {warm_up:.0f} s of warm-up, in"
-        f" turn, one at a time; load of the machine meanwhile (1 min) {min(loads):.1f} to {max(loads):.1f}."
+        f" turn, one at a time; load of the machine meanwhile (1 min) {min(loads):.1f} to"
+        f" {max(loads):.1f}."
     )
     if args.output is not None and not failed and not args.only:
         args.output.parent.mkdir(parents=True, exist_ok=True)
