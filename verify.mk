@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-staging verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
+VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-staging verify-states verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -29,6 +29,9 @@ verify-staging: $(STAMP) ## a real loader on a real slow medium: the advisor nam
 
 verify-staging-%: $(STAMP)
 	$(BIN)/python -m pytest -n 0 -m long -s --timeout 900 tests/staging -k '[$*]'
+
+verify-states: $(STAMP) ## seconds for the states of one server's 400 days
+	$(BIN)/python -m tests.states.speed
 
 verify-page: $(STAMP) ## the local page: first view, 3,600 updates, 100 servers; prints the figures
 	$(BIN)/python -m pytest -m long -s --timeout 900 tests/web
