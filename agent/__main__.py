@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent import logs
 from agent.alerts.alarm import Alarm
 from agent.alerts.rulebook import Rulebook
 from agent.daemon import Daemon
@@ -20,6 +19,7 @@ from agent.keeper import Keeper
 from agent.launch import Launch, receive
 from agent.notify import Notifier
 from agent.running import RELEASE, RESUME
+from telemetry import logs
 from telemetry.clock import SystemClock
 from telemetry.store import Store, StoreUnwritable
 

@@ -29,8 +29,9 @@ def run(args: argparse.Namespace) -> int:
     from advisor.config import load
     from advisor.service.service import Service
     from advisor.web.server import PageServer
+    from telemetry import logs
 
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
+    logs.start("info")
     settings = load(args.config)
     service = Service(settings, stores=args.store, config=args.config)
     page = None

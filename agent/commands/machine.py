@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from agent import logs
 from agent.config.load import load
 from agent.config.settings import Settings
 from agent.inventory import host_name
 from agent.machine import MachineSource
+from telemetry import logs
 
 
 @dataclass(frozen=True, slots=True)

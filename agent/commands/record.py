@@ -36,7 +36,6 @@ def run(args: argparse.Namespace) -> int:
     from functools import partial
     from pathlib import Path
 
-    from agent import logs
     from agent.config.load import load
     from agent.errors import UserError
     from agent.host.hostfs import HostFs
@@ -47,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from agent.recording import RECORD_VARIABLE, RecordingHostFs, Scrubber, write_sizes
     from agent.replay import told_again
     from agent.version import version
+    from telemetry import logs
     from telemetry.clock import SystemClock
 
     settings = load(args.config)

@@ -12,7 +12,6 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from agent import logs
 from agent.alerts.alarm import Alarm
 from agent.alerts.rulebook import Rulebook
 from agent.config.settings import Settings
@@ -21,6 +20,7 @@ from agent.keeper import Keeper
 from agent.machine import MachineSource
 from agent.notify import Notifier
 from agent.nvml.client import NvmlClient
+from telemetry import logs
 from telemetry.clock import ManualClock
 from telemetry.store import Store
 from tests.agent.staged_agent import children
