@@ -67,7 +67,7 @@ class Stage:
         need((parent / "cgroup.procs").exists(), "cgroup", f"the {controller} controller")
         if _VERSION_2:
             (parent / "cgroup.subtree_control").write_text(f"+{controller}")
-        group = parent / f"talla-staging-{os.getpid()}"
+        group = parent / f"staged-training-{os.getpid()}"
         if group not in self.cgroups:
             group.mkdir()
             self.undo.callback(_remove_cgroup, group)
