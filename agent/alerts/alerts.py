@@ -8,6 +8,7 @@ least a minute), a raised one stays for a day, after which its subject counts as
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
@@ -77,20 +78,23 @@ class Alerts:
 
     def step(self, tier: int, start: int, end: int, seen: Mapping[Key, Seen]) -> list[Event]:
         """Judges one window of a tier, [start, end) in Unix seconds; the transitions."""
+        scopes: dict[str, dict[Key, Seen]] = defaultdict(dict)
+        for key, what in seen.items():
+            scopes[key[0]][key] = what
         events = [
             event
             for rule in self._book.rules
             if rule.tier == tier
-            for event in self._rule(rule, start, end, seen)
+            for event in self._rule(rule, start, end, scopes[rule.scope])
         ]
         events += self._orphans(end)
         return events
 
     def _rule(self, rule: Rule, start: int, end: int, seen: Mapping[Key, Seen]) -> Iterator[Event]:
+        """`seen` holds the subjects of the rule's scope."""
         for key, what in seen.items():
-            if key[0] == rule.scope:
-                looks = self._looks(rule, what, end)
-                yield from self._judge(rule, key, looks, start, end, what)
+            looks = self._looks(rule, what, end)
+            yield from self._judge(rule, key, looks, start, end, what)
         gone = [k for k in self._courses if k[0] == rule.name and k[1] not in seen]
         for _, key in gone:
             looks = _Looks.CLEAR if rule.absent == "clear" else _Looks.ABSENT

@@ -25,7 +25,8 @@ class GpuCollector:
         self._nvml = sources.nvml
         self._patience = sources.gpu_patience
         self._begun = False
-        self._texts: dict[Key, dict[str, str]] = {}
+        self._texts: dict[Key, tuple[GpuReading, dict[str, str]]] = {}
+        """Each GPU's last reading with the texts of its row, most often those of the next too."""
         self._missing: str | None = None
         self.readings: tuple[GpuReading, ...] = ()
         """The GPUs at the last tick, by index, those with an error included."""
@@ -51,12 +52,14 @@ class GpuCollector:
         if tick.waiting:
             return  # slow, not absent: this second has no reading of any GPU
         self.readings = tick.gpus
+        if len(self._texts) > 2 * len(tick.gpus):  # MIG instances come and go
+            self._texts.clear()
         for reading in tick.gpus:
             key = gpu_key(reading)
             if reading.values:
                 self.read_at = now
                 sample.rows[key] = dict(reading.values)
-            sample.texts[key] = self._texts_of(reading)
+            sample.texts[key] = self._texts_of(key, reading)
 
     def unavailable(self) -> dict[str, str]:
         if self._nvml is None:
@@ -72,11 +75,19 @@ class GpuCollector:
                 reasons[f"{name} {metric}"] = reason
         return reasons
 
-    @staticmethod
-    def _texts_of(reading: GpuReading) -> dict[str, str]:
+    def _texts_of(self, key: Key, reading: GpuReading) -> dict[str, str]:
+        last, texts = self._texts.get(key, (None, {}))
+        if (
+            last is not None
+            and reading.texts is last.texts
+            and reading.name == last.name
+            and reading.error == last.error
+        ):
+            return texts
         texts = dict(reading.texts)
         if reading.name is not None:
             texts["gpu_model"] = reading.name
         if reading.error is not None:
             texts["error"] = reading.error
+        self._texts[key] = reading, texts
         return texts

@@ -33,6 +33,8 @@ class DataFiles:
     def __init__(self, hostfs: HostFs) -> None:
         self._hostfs = hostfs
         self._looks: dict[int, _Look] = {}
+        self._table: tuple[str, list[MountPoint]] = "", []
+        """The last mount table and what is in it: most processes have the same one."""
 
     def look(self, pid: int, started: int, workers: Iterable[int], now: float) -> None:
         """Looks at a process and some of its workers, now and then; `started` tells it from
@@ -43,7 +45,9 @@ class DataFiles:
         before = last.numbers if last is not None and last.started == started else frozenset()
         found = self._looks[pid] = _Look(now, started, before=before)
         data = self._hostfs.maybe(f"/proc/{pid}/mountinfo") or ""
-        mounts = parse_mountinfo(data)
+        if data != self._table[0]:
+            self._table = data, parse_mountinfo(data)
+        mounts = self._table[1]
         if not any(map(_counts, mounts)):
             return
         loops, numbers = set(), set()
