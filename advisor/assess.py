@@ -15,6 +15,7 @@ from advisor.fleet import FLEET_HOSTS, assess_fleet
 from advisor.hardware_change import HardwareChange, last_change
 from advisor.history import History
 from advisor.hours import gpu_hours, owner_hours
+from advisor.labels import NO_LABELS, Labels
 from advisor.money import Payback, payback, with_savings
 from advisor.observe import observe
 from advisor.phase import Phase, Segment
@@ -45,9 +46,10 @@ def assess_each(reading: Reading, hosts: Iterable[str]) -> Iterator[Assessment]:
     """The hosts one after the other, in this process."""
     rulebook = Rulebook.load(reading.settings.sizing)
     prices = load_prices(Path(reading.settings.prices)) if reading.settings.prices else None
+    labels = reading.source.labels()
     for host in hosts:
         told, sized = reading.told(host), reading.sized(host)
-        yield assess(reading.history, host, told, sized, rulebook, prices)
+        yield assess(reading.history, host, told, sized, rulebook, prices, labels)
 
 
 def assess(
@@ -57,6 +59,7 @@ def assess(
     sized: Period | None,
     rulebook: Rulebook,
     prices: Prices | None = None,
+    labels: Labels = NO_LABELS,
 ) -> Assessment:
     """The answer for one host; a host without windows gets what its inventory says."""
     if told is None or sized is None:
@@ -66,8 +69,8 @@ def assess(
         return Assessment(host, inventory, nothing, nothing, (), (), (), findings)
     known = history.inventories(host, since=sized.since, until=sized.until)
     changed = last_change(known, rulebook.thresholds)
-    observations = observe(history, host, sized, known[-1][1] if known else None)
-    judged = _unchanged(history, observations, changed)
+    observations = observe(history, host, sized, known[-1][1] if known else None, labels)
+    judged = _unchanged(history, observations, changed, labels)
     case = case_of(judged, rulebook)
     return Assessment(
         host=host,
@@ -95,7 +98,7 @@ def _payback(case: Case, observations: Observations, prices: Prices | None) -> P
 
 
 def _unchanged(
-    history: History, observations: Observations, changed: HardwareChange | None
+    history: History, observations: Observations, changed: HardwareChange | None, labels: Labels
 ) -> Observations:
     """What was seen since the hardware last changed, or a card was taken out."""
     installed = {gpu.uuid for gpu in observations.inventory.gpus}
@@ -112,7 +115,7 @@ def _unchanged(
     if not period.since < since < period.until:
         return observations
     rest = Period(since, period.until)
-    return observe(history, observations.host, rest, observations.inventory)
+    return observe(history, observations.host, rest, observations.inventory, labels)
 
 
 def case_of(observations: Observations, rulebook: Rulebook) -> Case:

@@ -143,12 +143,13 @@ def _while_working(
 ) -> tuple[Sequence[float | None] | None, Sequence[float | None] | None]:
     """Utilisation and power of the seconds with a kernel, from means and the share of zeros.
 
-    A second without a kernel is taken to draw the least power that the window saw.
+    A second without a kernel is taken to draw the least power that the window saw; none draws more
+    than the most.
     """
     utilization = frame.columns.get("utilization_ratio")
     power = frame.columns.get("power_watts")
     zeros = frame.columns.get("utilization_ratio_zero_ratio")
-    least = frame.columns.get("power_watts_min")
+    least, most = frame.columns.get("power_watts_min"), frame.columns.get("power_watts_max")
     if zeros is None:
         return utilization, power
     working_utilization = None if utilization is None else list(utilization)
@@ -161,7 +162,9 @@ def _while_working(
             working_utilization[i] = mean / (1.0 - zero)
         low = None if least is None else least[i]
         if low is not None and working_power is not None and (mean := working_power[i]) is not None:
-            working_power[i] = (mean - zero * low) / (1.0 - zero)
+            drawn = (mean - zero * low) / (1.0 - zero)
+            top = None if most is None else most[i]
+            working_power[i] = drawn if top is None else min(drawn, top)
     return working_utilization, working_power
 
 

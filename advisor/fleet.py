@@ -22,6 +22,7 @@ from telemetry.window import Frame
 if TYPE_CHECKING:
     from advisor.commands.reading import Reading, Source
     from advisor.history import History
+    from advisor.labels import Labels
     from advisor.prices import Prices
     from advisor.rulebook import Rulebook
     from advisor.sizing_config import SizingSettings
@@ -91,6 +92,7 @@ class _Worker:
     history: History
     rulebook: Rulebook
     prices: Prices | None
+    labels: Labels
 
 
 _worker: _Worker | None = None
@@ -107,7 +109,7 @@ def _begin(asked: _Asked) -> None:
     history = opened.enter_context(asked.source.opened())
     multiprocessing.util.Finalize(None, opened.close, exitpriority=10)
     prices = None if asked.prices is None else load_prices(asked.prices)
-    _worker = _Worker(asked, history, Rulebook.load(asked.sizing), prices)
+    _worker = _Worker(asked, history, Rulebook.load(asked.sizing), prices, asked.source.labels())
 
 
 def _assess(host: str) -> Assessment:
@@ -118,7 +120,9 @@ def _assess(host: str) -> Assessment:
     history, asked = _worker.history, _worker.asked
     told = period(history, host, asked.since, asked.until)
     sized = period(history, host, asked.look_back, asked.until)
-    return slim(assess(history, host, told, sized, _worker.rulebook, _worker.prices))
+    return slim(
+        assess(history, host, told, sized, _worker.rulebook, _worker.prices, _worker.labels)
+    )
 
 
 def _progress(number: int, count: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from advisor.assessment import GpuTimeline, Observations, Period
 from advisor.history import History
+from advisor.labels import NO_LABELS, Labels
 from advisor.phases import PhaseTeller
 from advisor.processes import HostJobs
 from telemetry.inventory import Inventory
@@ -30,13 +31,17 @@ _UNREAD = frozenset({"gpu", "agent"})
 
 
 def observe(
-    history: History, host: str, period: Period, inventory: Inventory | None = None
+    history: History,
+    host: str,
+    period: Period,
+    inventory: Inventory | None = None,
+    labels: Labels = NO_LABELS,
 ) -> Observations:
     """What was seen of one host over a period, with the state of each window and the phases.
 
-    `inventory` is what the server was at the end of it, where that was read before. GPUs of the
-    inventory that have no windows are there with an empty frame: their time is
-    unknown.
+    `inventory` is what the server was at the end of it, where that was read before; `labels` is
+    what people said of windows. GPUs of the inventory that have no windows are there with an empty
+    frame: their time is unknown.
     """
     since, until = period.since, period.until
     if inventory is None:
@@ -62,7 +67,7 @@ def observe(
     known = {gpu.uuid: i for i, gpu in enumerate(inventory.gpus)}
     ordered = sorted(gpus, key=lambda uuid: (known.get(uuid.split("/")[0], len(known)), uuid))
     gpus = {uuid: gpus[uuid] for uuid in ordered}
-    timelines = _timelines(inventory, gpus, frames)
+    timelines = _timelines(inventory, gpus, frames, labels)
     covered = _covered_seconds(gpus, frames)
     length = max(1, until - since)
     return Observations(
@@ -78,13 +83,13 @@ def observe(
 
 
 def _timelines(
-    inventory: Inventory, gpus: dict[str, Frame], frames: dict[str, list[Frame]]
+    inventory: Inventory, gpus: dict[str, Frame], frames: dict[str, list[Frame]], labels: Labels
 ) -> dict[str, GpuTimeline]:
     host = frames["host"][0] if frames["host"] else None
     around = Surroundings(host, tuple(frames["disk"]), tuple(frames["mount"]), tuple(frames["nic"]))
     threads = inventory.cpu.threads if inventory.cpu is not None else None
     host_jobs = HostJobs(gpus.values(), frames["gpu_process"], threads)
-    classifier, teller = Classifier(), PhaseTeller(inventory, frames)
+    classifier, teller = Classifier(), PhaseTeller(inventory, frames, labels)
     timelines: dict[str, GpuTimeline] = {}
     for uuid, frame in gpus.items():
         jobs = host_jobs.of(frame)

@@ -7,13 +7,13 @@ own metrics, then telemetry, which tells the broad phases alone and only where t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.catalogue import find_gpu
-from advisor.classifier.model import Models, shipped_models
 from advisor.evidence import Label, Pins, engine_labels, process_label
 from advisor.features import Features, features_of, together
+from advisor.labels import NO_LABELS, Labels, PersonLabel
 from advisor.phase import SERVING_PHASES, Phase, Segment
 from advisor.phase_thresholds import PhaseThresholds
 from advisor.processes import Process
@@ -47,11 +47,10 @@ class PhaseTeller:
         self,
         inventory: Inventory,
         frames: Mapping[str, Sequence[Frame]],
-        models: Callable[[], Models] = shipped_models,
+        labels: Labels = NO_LABELS,
     ) -> None:
-        """`models` gives the classifiers, and is asked only where telemetry has to tell."""
         self._inventory = inventory
-        self._models = models
+        self._labels = labels
         self._engines = engine_labels(frames.get("engine", ()))
         self._pins = Pins(inventory)
         self._t = PhaseThresholds.load()
@@ -82,10 +81,13 @@ class PhaseTeller:
                 said = known[here] = self._said(uuid, *here)
             if not here[0] and here[1] is None and state.state is State.UNKNOWN:
                 said = ()  # a pin alone does not tell what an unseen GPU did
+            person = self._labels.at(self._inventory.host, uuid, frame.start[i])
+            if person is not None and state.state is not State.UNKNOWN:
+                said = (_labelled(person, said),)
             labels.append(_at_work(state, said))
         gpu = _Gpu(frame, states, labels, [], [], [])
         gpu.stretches = self._stretches(gpu)
-        limit = self._power_limit(uuid, frame)
+        limit = power_limit_watts(self._inventory, uuid, frame)
         gpu.features = [features_of(frame, w, active, limit) for w, active in gpu.stretches]
         gpu.starts = [f.start for f in gpu.features]
         self._gpus[uuid] = gpu
@@ -109,7 +111,7 @@ class PhaseTeller:
             for (windows, active), features in zip(gpu.stretches, gpu.features, strict=True)
         ]
         if work:
-            answers = tell([features for *_, features in work], self._t, self._models())
+            answers = tell([features for *_, features in work], self._t, self._labels.models)
             for (gpu, windows, active, _), told in zip(work, answers, strict=True):
                 if told is None:
                     continue
@@ -132,7 +134,7 @@ class PhaseTeller:
         active: list[int] = []
         last_end = free = 0
         for i, state in enumerate(gpu.states):
-            works = state.state not in _IDLE and state.state is not State.UNKNOWN
+            works = at_work(state)
             holds = state.state is State.IDLE_HELD
             if gpu.labels[i] or frame.start[i] > last_end + self._t.bridge_seconds:
                 windows, active, free = _close(stretches, windows, active)
@@ -149,21 +151,6 @@ class PhaseTeller:
             last_end = frame.start[i] + frame.seconds[i]
         _close(stretches, windows, active)
         return stretches
-
-    def _power_limit(self, uuid: str, frame: Frame) -> float | None:
-        """Watts: what the card reports, the inventory's, or the catalogue's for its name."""
-        column = frame.columns.get("power_limit_watts", ())
-        limit = next((value for value in reversed(column) if value is not None), None)
-        info = next((gpu for gpu in self._inventory.gpus if gpu.uuid == uuid), None)
-        if limit is None and info is not None:
-            limit = info.power_limit_watts
-        if limit is not None:
-            return limit
-        name = info.name if info is not None else None
-        if name is None:
-            name = next((t["gpu_model"] for t in reversed(frame.texts) if "gpu_model" in t), None)
-        card = None if name is None else find_gpu(name, info.memory_bytes if info else None)
-        return None if card is None else card.power_watts
 
     def _alike_elsewhere(self, mine: Features) -> list[Features]:
         return [f for other in self._gpus.values() for f in self._alike(mine, other)]
@@ -206,6 +193,34 @@ class PhaseTeller:
         spans += _rest(gpu, _union((s, e) for s, e, _ in spans))
         spans.sort(key=lambda span: span[:2])
         return [self._pins.described(label.segment(host, uuid, s, e)) for s, e, label in spans]
+
+
+def _labelled(person: PersonLabel, said: tuple[Label, ...]) -> Label:
+    """A person's word, with the model and the owner that the process tells."""
+    base = said[0] if said else Label(person.phase, 1.0, ())
+    evidence = (f"labelled by {person.made_by}", *base.evidence)
+    return replace(base, phase=person.phase, confidence=1.0, evidence=evidence)
+
+
+def at_work(state: WindowState) -> bool:
+    """Whether something ran in a window."""
+    return state.state not in _IDLE and state.state is not State.UNKNOWN
+
+
+def power_limit_watts(inventory: Inventory, uuid: str, frame: Frame) -> float | None:
+    """What the card reports, the inventory's, or the catalogue's for its name."""
+    column = frame.columns.get("power_limit_watts", ())
+    limit = next((value for value in reversed(column) if value is not None), None)
+    info = next((gpu for gpu in inventory.gpus if gpu.uuid == uuid), None)
+    if limit is None and info is not None:
+        limit = info.power_limit_watts
+    if limit is not None:
+        return limit
+    name = info.name if info is not None else None
+    if name is None:
+        name = next((t["gpu_model"] for t in reversed(frame.texts) if "gpu_model" in t), None)
+    card = None if name is None else find_gpu(name, info.memory_bytes if info else None)
+    return None if card is None else card.power_watts
 
 
 def _union(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

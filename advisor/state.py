@@ -264,6 +264,28 @@ class State(Closed):
                 (name, time),
             )
 
+    # What people said of windows
+
+    def label(self, labels: Iterable[tuple[str, str, int, int, str, str]], by: str) -> list[int]:
+        """Adds labels: host, GPU, first second, end, phase, the row as JSON; their numbers."""
+        with self.transaction() as db:
+            return [
+                int(
+                    db.execute(
+                        "INSERT INTO label (host, gpu_uuid, since, until, phase, shown, made,"
+                        " made_by) VALUES (?, ?, ?, ?, ?, ?, unixepoch(), ?)",
+                        (*label, by),
+                    ).lastrowid
+                    or 0
+                )
+                for label in labels
+            ]
+
+    def unlabel(self, label_id: int) -> bool:
+        """Takes a label back; whether there was one."""
+        with self.transaction() as db:
+            return bool(db.execute("DELETE FROM label WHERE label_id = ?", (label_id,)).rowcount)
+
     def prune(self, before: float) -> int:
         """Deletes alert rows received before a time, less those of alerts that stand, and
         snoozes that ended; returns how many rows went."""

@@ -80,3 +80,17 @@ CREATE TABLE IF NOT EXISTS digest (
     content BLOB NOT NULL,                  -- see digests.py
     PRIMARY KEY (place, day)
 );
+
+-- What people said of windows, and what telemetry showed of each GPU there: the classifier learns of
+-- it, after the windows themselves were deleted too.
+CREATE TABLE IF NOT EXISTS label (
+    label_id INTEGER PRIMARY KEY,
+    host TEXT NOT NULL,
+    gpu_uuid TEXT NOT NULL,
+    since INTEGER NOT NULL,                 -- [since, until), Unix seconds
+    until INTEGER NOT NULL,
+    phase TEXT NOT NULL,
+    shown TEXT NOT NULL,                    -- JSON: the row of the training table
+    made REAL NOT NULL,
+    made_by TEXT NOT NULL
+);

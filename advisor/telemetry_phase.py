@@ -56,7 +56,7 @@ def _contradicted(f: Features, phase: Phase, t: PhaseThresholds) -> bool:
             and dram >= t.memory_bound_dram_ratio
             and (sm is None or sm < t.memory_bound_sm_ratio)
         )
-    if f.power_ratio is not None and f.power_ratio >= t.clear_power_ratio:
+    if f.power_ratio is not None and f.power_ratio >= t.training_power_ratio:
         return True
     waits = f.quiet_share >= t.requests_quiet_share_min
     grows = f.memory_spread_ratio is not None and f.memory_spread_ratio > t.flat_memory_ratio

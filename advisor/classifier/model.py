@@ -26,8 +26,10 @@ _TREES = 100
 _LEAVES = 12
 _FEWEST_ROWS = 30
 _RATE = 0.08
+_WEIGHT_OF_PEOPLE = 20.0  # simulated rows that one labelled by somebody counts as
 _FOLDS = 3
 _SEED = 0
+_MOST = (0.005, 0.995)
 _MARGIN = 0.1  # of a column's range in the table: so far beyond it a row is still like the table's
 
 _TOGETHER: tuple[tuple[str, ...], ...] = (
@@ -63,6 +65,8 @@ class Fitted:
         from threadpoolctl import threadpool_limits
 
         cells = _cells(table.rows, columns)
+        weights = np.ones(len(cells))
+        weights[len(cells) - table.by_people :] = _WEIGHT_OF_PEOPLE
         broad = np.array([str(broadly(phase)) for phase in table.phases])
         trees = HistGradientBoostingClassifier(
             max_iter=_TREES,
@@ -76,7 +80,7 @@ class Fitted:
         with threadpool_limits(1):  # on a busy server its threads wait for each other
             self._model: Any = CalibratedClassifierCV(
                 trees, method="sigmoid", cv=folds, ensemble=False
-            ).fit(cells, broad)
+            ).fit(cells, broad, sample_weight=weights)
         self._columns = columns
         self._ranges = {phase: _ranges(cells[broad == str(phase)]) for phase in _BROAD}
 
@@ -93,7 +97,7 @@ class Fitted:
         ]
 
     def outside(self, row: Row, phase: Phase) -> tuple[str, ...]:
-        """The columns in which a row lies beyond all that the table has of one of the three."""
+        """The columns in which a row lies beyond what the table has of one of the three."""
         return tuple(
             name
             for name, (least, most) in zip(self._columns, self._ranges[phase], strict=True)
@@ -111,7 +115,8 @@ def broadly(phase: Phase) -> Phase:
 def _ranges(cells: NDArray[np.float64]) -> list[tuple[float, float]]:
     import numpy as np
 
-    low, high = np.nanmin(cells, axis=0), np.nanmax(cells, axis=0)
+    # A stretch that hardly ran at all has quotients of almost nothing: a few rows are beyond sense.
+    low, high = np.nanquantile(cells, _MOST, axis=0)
     beyond = _MARGIN * (high - low)
     return list(zip((low - beyond).tolist(), (high + beyond).tolist(), strict=True))
 

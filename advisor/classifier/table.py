@@ -13,7 +13,7 @@ from advisor.errors import AdvisorError
 from advisor.features import Features
 from advisor.phase import Phase
 
-SHA256 = "2b596d039a66ebc83220eb1f2cc4d391a12dec03856d9188b2baa03fb0b897b8"
+SHA256 = "2fb984a2bce43cb91f4cd26a75f5c7d3c4c743bedc7a3e4396b0570e9aac4eaa"
 """Of `table.csv`: what is fitted is what was checked in."""
 
 COLUMNS: tuple[str, ...] = (
@@ -46,10 +46,13 @@ _LONG_SECONDS = 7200
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with their phases; None where a row does not have a column."""
+    """Rows with their phases; None where a row does not have a column. The last `by_people` of
+    them are not simulated.
+    """
 
     phases: Sequence[Phase]
     rows: Sequence[Mapping[str, float | None]]
+    by_people: int = 0
 
 
 def encoded(features: Features) -> dict[str, float | None]:

@@ -46,12 +46,13 @@ def run(args: argparse.Namespace) -> int:
     places: dict[str, str] = {}
     owners: list[tuple[OwnerHours, ...]] = []
     with open_reading(args) as reading:
+        labels = reading.source.labels()
         for host in reading.history.hosts():
             told = reading.told(host)
             if told is None:
                 print(f"{host}: no windows before that time", file=sys.stderr)
                 continue
-            observations = observe(reading.history, host, told)
+            observations = observe(reading.history, host, told, labels=labels)
             places |= gpu_names(observations.inventory)
             if args.by == "owner":
                 owners.append(owner_hours(observations, told))

@@ -35,12 +35,13 @@ def run(args: argparse.Namespace) -> int:
     segments: list[Segment] = []
     places: dict[str, str] = {}
     with open_reading(args) as reading:
+        labels = reading.source.labels()
         for host in reading.history.hosts():
             told = reading.told(host)
             if told is None:
                 print(f"{host}: no windows before that time", file=sys.stderr)
                 continue
-            observations = observe(reading.history, host, told)
+            observations = observe(reading.history, host, told, labels=labels)
             places |= gpu_names(observations.inventory)
             for timeline in observations.gpus.values():
                 segments += timeline.segments

@@ -22,6 +22,7 @@ from advisor.service.config import InfluxReading
 
 if TYPE_CHECKING:
     from advisor.digests import DayDigests
+    from advisor.labels import Labels
 
 _LOG = logging.getLogger(__name__)
 
@@ -76,7 +77,9 @@ def add_store_option(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where history is read: stores, or InfluxDB with the file that may keep its digests."""
+    """Where history is read: stores, or InfluxDB. `state` is advisor.db, which may keep digests of
+    it, and what people said of its windows.
+    """
 
     stores: tuple[Path, ...] = ()
     influx: InfluxReading | None = None
@@ -89,6 +92,12 @@ class Source:
             return ", ".join(map(str, self.stores))
         database = self.influx.database_5m or self.influx.database
         return f"{self.influx.url}, database {database!r}"
+
+    def labels(self) -> Labels:
+        """What people said of windows, where that can be read."""
+        from advisor.labels import NO_LABELS, read_labels
+
+        return read_labels(Path(self.state)) if self.state else NO_LABELS
 
     @contextmanager
     def opened(self) -> Iterator[History]:
@@ -160,7 +169,7 @@ def open_reading(args: argparse.Namespace) -> Iterator[Reading]:
             " in advisor.toml"
         )
     source = (
-        Source(tuple(paths))
+        Source(tuple(paths), state=settings.service.state)
         if paths
         else Source(influx=influx_settings(settings.influx, influx), state=settings.service.state)
     )

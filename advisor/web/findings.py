@@ -81,7 +81,7 @@ def documents(
     language = Language.load(language_code)
     settings = load(config)
     since, look_back = map(parse_duration, (settings.periods.since, settings.periods.look_back))
-    source = Source(tuple(paths))
+    source = Source(tuple(paths), state=settings.service.state)
     found: list[dict[str, Any]] = []
     with source.opened() as history:
         reading = Reading(history, settings, since, look_back, None, source)

@@ -151,3 +151,16 @@ def test_renaming_gpus_changes_no_phase(tmp_path: Path) -> None:
     one, two = first.observe(tmp_path / "a"), second.observe(tmp_path / "b")
     assert told(one, "GPU-0") == told(two, "GPU-1")
     assert told(one, "GPU-1") == told(two, "GPU-0")
+
+
+def test_a_monthly_training_with_nothing_in_between(tmp_path: Path) -> None:
+    month = 30 * 24 * HOUR
+    recorder = Recorder(1)
+    for _ in range(2):
+        recorder.add(8 * HOUR, [work()], [[PRETRAIN]]).add(month - 8 * HOUR, [rest()])
+    assert told(recorder.observe(tmp_path), "GPU-0") == [
+        (0, 8 * HOUR, "training"),
+        (8 * HOUR, month, "idle"),
+        (month, month + 8 * HOUR, "training"),
+        (month + 8 * HOUR, 2 * month, "idle"),
+    ]
