@@ -58,7 +58,12 @@ class MachineSource:
         self.nvml: NvmlClient | None = None
         if gpu.enabled:
             sleepers = Sleepers(self.hostfs)
-            self.nvml = nvml(gpu.deadline_seconds, profiling=gpu.profiling, sleepers=sleepers)
+            self.nvml = nvml(
+                gpu.deadline_seconds,
+                gpu.throughput_seconds,
+                profiling=gpu.profiling,
+                sleepers=sleepers,
+            )
         sources = Sources(
             self.hostfs,
             self.nvml,

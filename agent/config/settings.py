@@ -109,6 +109,15 @@ class GpuSettings:
         Le(60),
         doc("a call that takes longer counts as hung: its process is replaced"),
     ] = 5.0
+    throughput_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(300),
+        doc(
+            "how often PCIe throughput is read where the driver has no byte counters (before R555);"
+            " each reading takes 40 ms of the driver's time for each GPU"
+        ),
+    ] = 2.0
     profiling: Annotated[
         bool,
         doc(

@@ -52,16 +52,17 @@ class RecordingDriver(Driver):
 
 
 class ReplayingDriver(Driver):
-    """Answers from a recording: each call as it was answered in its turn, then as at the last."""
+    """Answers from a recording: each call as it was answered in its turn, then with "no data"."""
 
     def __init__(self, nvml: Any, mark: mmap.mmap | None, path: str) -> None:
         super().__init__(nvml, mark)
         self._lines: dict[str, list[dict[str, Any]]] = {}
+        self._names: set[str] = set()
         with open(path, encoding="ascii") as file:
             for line in map(json.loads, file):
-                self._lines.setdefault(_key(line["gpu"], line["call"], line["with"]), []).append(
-                    line
-                )
+                key = _key(line["gpu"], line["call"], line["with"])
+                self._lines.setdefault(key, []).append(line)
+                self._names.add(line["call"])
 
     def start(self) -> None:
         code = self._answer(-1, "nvmlInit", ())
@@ -69,7 +70,7 @@ class ReplayingDriver(Driver):
             raise DriverGone(code, self.describe(code))
 
     def function(self, name: str) -> Any:
-        return None if all(line[0]["call"] != name for line in self._lines.values()) else name
+        return name if name in self._names else None
 
     def raw(self, index: int, name: str, *arguments: object) -> int:
         code = self._answer(index, name, arguments)
@@ -77,11 +78,18 @@ class ReplayingDriver(Driver):
             raise DriverGone(code, self.describe(code))
         return code
 
+    def describe(self, code: int) -> str:
+        if code == self.nvml.NVML_ERROR_NO_DATA:
+            return "the recording has no further answer"
+        return super().describe(code)
+
     def _answer(self, index: int, name: str, arguments: tuple[object, ...]) -> int:
         lines = self._lines.get(_key(index, name, _plain(arguments)))
-        if not lines:
+        if lines is None:
             return int(self.nvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-        line = lines.pop(0) if len(lines) > 1 else lines[0]
+        if not lines:  # the same answer again would be a counter that stands still: a rate of 0
+            return int(self.nvml.NVML_ERROR_NO_DATA)
+        line = lines.pop(0)
         for buffer, told in zip(_buffers(arguments), line["out"], strict=True):
             data = bytes.fromhex(told)[: ctypes.sizeof(buffer)]
             ctypes.memset(ctypes.addressof(buffer), 0, ctypes.sizeof(buffer))

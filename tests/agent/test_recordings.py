@@ -5,6 +5,7 @@ A recording that a user sent becomes a test as it is: a folder below tests/golde
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,26 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "recordings"
 def test_a_recording_says_what_it_said(folder: Path) -> None:
     told = json.loads(told_again(folder))
     assert told == json.loads((folder / "expected.json").read_text("utf-8"))
+
+
+def test_a_recording_that_ends_early_gives_no_rate_of_zero(tmp_path: Path) -> None:
+    folder = tmp_path / "short"
+    shutil.copytree(GOLDEN / "odd_names_and_a_lost_gpu", folder, symlinks=True)
+    lines = (folder / "nvml.jsonl").read_text("ascii").splitlines()
+    counters = [
+        i
+        for i, line in enumerate(map(json.loads, lines))
+        if line["call"] == "nvmlDeviceGetFieldValues" and line["gpu"] == 0
+    ]
+    del lines[counters[-1]]
+    (folder / "nvml.jsonl").write_text("\n".join(lines) + "\n", "ascii")
+    first, second, _ = json.loads(told_again(folder))["gpus"]
+    for metric in ("pcie_rx_bytes_per_second", "nvlink_rx_bytes_per_second", "power_watts"):
+        assert metric not in first["metrics"]
+        assert metric in second["metrics"]
+    reason = "the recording has no further answer"
+    assert first["unavailable"]["pcie_rx_bytes_per_second"] == reason
+    assert first["metrics"]["utilization_ratio"] >= 0
 
 
 def test_this_machine_is_recorded_without_secrets_and_played_back(

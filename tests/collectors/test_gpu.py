@@ -11,8 +11,11 @@ import pytest
 from agent.collectors import Sources
 from agent.collectors.gpu import NO_CLIENT, GpuCollector
 from agent.collectors.gpu_process import GpuProcessCollector
+from agent.config.settings import GpuSettings, Settings
 from agent.host.hostfs import HostFs
+from agent.machine import MachineSource
 from agent.nvml.client import NvmlClient
+from agent.nvml.sleep import Sleepers
 from telemetry.metrics import GPU
 from telemetry.window import Sample
 from tests.collectors.tree import plant
@@ -105,3 +108,17 @@ def test_without_a_driver_the_reason_is_told(tmp_path: Path) -> None:
         assert "libnvidia-ml" in collector.unavailable()["gpu"]
     finally:
         client.close()
+
+
+def test_the_settings_of_gpus_reach_their_process() -> None:
+    asked: list[tuple[float, float, bool]] = []
+
+    def client(
+        deadline: float, throughput_interval: float, *, profiling: bool, sleepers: Sleepers
+    ) -> NvmlClient:
+        asked.append((deadline, throughput_interval, profiling))
+        return NvmlClient(deadline, throughput_interval, profiling, sleepers=sleepers)
+
+    gpu = GpuSettings(deadline_seconds=3.0, throughput_seconds=20.0, profiling=False)
+    MachineSource(Settings(gpu=gpu), "host", nvml=client).close()
+    assert asked == [(3.0, 20.0, False)]
