@@ -14,7 +14,8 @@ _LANE = {1: 250e6, 2: 500e6, 3: 984.6e6, 4: 1969.2e6, 5: 3938.5e6, 6: 7563.0e6}
 def busy_state(
     view: GpuView, top: float | None, sm_top: float | None, power: bool, maxima: bool, gaps: bool
 ) -> WindowState:
-    """Plainly busy. `gaps` says that there is room for gaps and that they were not counted.
+    """Plainly busy. `gaps` says that there is room for gaps, or for shorter waits of a training,
+    and that they were not counted.
 
     Utilisation alone says that a kernel was resident, not that it worked.
     """
@@ -41,7 +42,10 @@ def active_state(view: GpuView, cells: Cells, candidates: Candidates) -> WindowS
     contradiction = _contradiction(view, cells)
     if contradiction is not None:
         return view.keep(State.UNKNOWN, 0.95, contradiction)
-    gaps = cells.lost is None and (cells.utilization or 0.0) < 1.0 - view.thresholds.lost_ratio
+    uncounted = cells.lost is None or (
+        cells.kind in TRAINS and cells.i not in view.starvation.loaders.looked_at
+    )
+    gaps = uncounted and (cells.utilization or 0.0) < 1.0 - view.thresholds.lost_ratio
     plain = busy_state(view, cells.top, cells.sm_top, cells.power is not None, cells.maxima, gaps)
     if cells.gap and cells.lost is not None and cells.lost >= view.thresholds.lost_ratio:
         starved = _gaps(view, cells, cells.gap, cells.lost, plain, candidates)

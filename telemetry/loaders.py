@@ -20,6 +20,13 @@ class Loaders:
         self._waiting = gpu.columns.get("signal_job_io_ratio", nothing)
         self._computing = gpu.columns.get("job_computing_ratio_busy_ratio", nothing)
         self._share = processor_share or nothing
+        self.looked_at = frozenset(
+            i
+            for column in (self._waiting, self._computing, self._share)
+            for i, value in enumerate(column)
+            if value is not None
+        )
+        """Windows in which it is known what they do."""
 
     def wait(self, i: int) -> bool:
         """Never rest, and wait for I/O for the most part."""
@@ -41,11 +48,7 @@ class Loaders:
 
     def windows(self) -> frozenset[int]:
         """Those in which they never rest."""
-        seen = zip(self._waiting, self._computing, self._share, strict=True)
-        none = (None, None, None)
-        return frozenset(
-            i for i, row in enumerate(seen) if row != none and (self.wait(i) or self.compute(i))
-        )
+        return frozenset(i for i in self.looked_at if self.wait(i) or self.compute(i))
 
     def told(self, i: int) -> str:
         """What they do, for people."""

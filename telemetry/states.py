@@ -128,6 +128,7 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
     lost_at, throttled_at, stuck_at = t.lost_ratio, t.throttled_ratio, t.stuck_utilization_ratio
     sm_at, zero_at, coverage = t.pcie_sm_active_ratio, t.zero_activity_ratio, t.coverage_ratio
     restless, steady_at = view.starvation.restless, 1.0 - lost_at
+    looked_at = view.starvation.loaders.looked_at
     errors = _errors(view.frame)
     plain: dict[tuple[int, bool, bool, bool, bool, bool], WindowState] = {}
     candidates = Candidates()
@@ -170,7 +171,11 @@ def _walk(view: GpuView, kinds: Sequence[Kind | None]) -> list[WindowState]:
             and (braked is None or braked < throttled_at)
         ):
             level = int(100.0 * (top if top is not None else sm_top or 0.0))
-            gaps = lost is None and utilization is not None and utilization < 1.0 - lost_at
+            gaps = (
+                utilization is not None
+                and utilization < steady_at
+                and (lost is None or (kind in TRAINS and i not in looked_at))
+            )
             key = (level, top is None, sm_top is None, power is None, maxima, gaps)
             state = plain.get(key)
             if state is None:

@@ -13,9 +13,11 @@ from telemetry.thresholds import Thresholds
 from telemetry.window import Frame
 from telemetry.workload import Kind
 from tests.states.stage import Stage, held, idle, step
+from tests.states.test_causes import FULL, SHORT, in_turns
+from tests.states.test_short_waits import DISK, IO, SLOW, looping, waiting
 from tests.states.test_troubles import CASES
 
-COLUMNS = ("power", "memory", "process", "pcie", "sm_active", "gap", "job")
+COLUMNS = ("power", "memory", "process", "pcie", "sm_active", "gap", "job", "signal")
 SPIN = step(
     1.0, 130, pcie_rx_bytes_per_second=2e5, pcie_tx_bytes_per_second=2e5, sm_active_ratio=0.15
 )
@@ -26,6 +28,10 @@ SCENES = {
     "orphan": (Stage().add(900, held(process_count=0.0)), None),
     "stuck": (Stage().add(300, idle(sm_active_ratio=0.0)).add(2700, SPIN), Kind.TRAINING),
     "starved": (CASES[0][2], Kind.TRAINING),
+    "loaders that wait all the time": (in_turns(SHORT, 10, 0), Kind.TRAINING),
+    "loaders that wait and compute": (in_turns(SHORT, 6, 4), Kind.TRAINING),
+    "loaders that compute": (in_turns(FULL, 0, 10), Kind.TRAINING),
+    "short waits": (looping({("host",): IO, DISK: SLOW}, **waiting(1.2e7)), Kind.TRAINING),
 }
 
 
