@@ -30,6 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the segments of every host."""
     from advisor.commands.names import gpu_names
+    from advisor.long_phases import LONG_SECONDS, long_segments
     from advisor.observe import observe
 
     segments: list[Segment] = []
@@ -40,6 +41,11 @@ def run(args: argparse.Namespace) -> int:
             told = reading.told(host)
             if told is None:
                 print(f"{host}: no windows before that time", file=sys.stderr)
+                continue
+            if told.until - told.since >= LONG_SECONDS:
+                inventory, found = long_segments(reading.source, reading.history, host, told)
+                places |= gpu_names(inventory)
+                segments += found
                 continue
             observations = observe(reading.history, host, told, labels=labels)
             places |= gpu_names(observations.inventory)
