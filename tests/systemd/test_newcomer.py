@@ -122,7 +122,20 @@ def test_every_command_of_the_page_of_installation(machine: Machine) -> None:
     assert left == ""
 
 
+PREPARED = "sudo apt-get install -y make python3 python3-venv"
+
+
+def test_the_steps_that_are_printed_install_it_by_hand(machine: Machine) -> None:
+    types(machine, PREPARED)
+    types(machine, "make -s install DRY_RUN=1 > steps && sudo bash -euo pipefail steps")
+    assert machine.show("talla-agent", "ActiveState") == "active"
+    assert machine.show("talla-advisor", "ActiveState") == "active"
+    types(machine, "make -s uninstall DRY_RUN=1 > steps && sudo bash -euo pipefail steps")
+    assert machine.run("test -e /opt/talla", check=False).returncode == 1
+
+
 def test_over_an_older_version(machine: Machine) -> None:
+    types(machine, PREPARED)
     types(machine, "sudo make install", "older")
     older = machine.out("readlink /opt/talla/current")
     machine.until("a window of the older version", lambda: number(machine, WINDOWS) > 0)
