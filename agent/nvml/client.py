@@ -11,7 +11,6 @@ import logging
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from agent.host.hostfs import HostFs
@@ -20,6 +19,7 @@ from agent.nvml.address import same_address
 from agent.nvml.process import ChildFailed, NvmlProcess
 from agent.nvml.restarts import Blame, Restarts
 from agent.nvml.sleep import ALL_ASLEEP, Sleepers, sleeping
+from agent.nvml.told import Told
 from agent.nvml.types import (
     GpuProcess,
     GpuReading,
@@ -78,16 +78,14 @@ class NvmlClient:
         self._list_anew = False
         self._count: int | None = None
         self._assumed: dict[int, str] = {}
+        self._xids = Xids.load()
         self._identity: dict[str, dict[str, Any]] = {}
         self._facts: dict[str, Mapping[str, Any]] = {}
-        self._told: dict[str, dict[str, Any]] = {}
+        self._told = Told(self._xids)
         self._best: dict[str, dict[str, float]] = {}
         self._processes: dict[str, tuple[GpuProcess, ...]] = {}
         self._blame = Blame()
         self._events: list[NvmlEvent] = []
-        self._xids = Xids.load()
-        self._no_xids: dict[str, list[int]] = {}
-        """What a tick without an XID has: an empty list for each GPU whose XIDs are told."""
         self._dying: list[NvmlProcess] = []
         self._absent = AbsentGpus(self._start)
         self.system: Mapping[str, str] = {}
@@ -155,12 +153,7 @@ class NvmlClient:
 
     def unavailable_processes(self) -> dict[str, dict[str, str]]:
         """By UUID, what of the processes the driver does not tell, and why."""
-        told: dict[str, dict[str, str]] = {}
-        for uuid, row in self._told.items():
-            parts = row.get("instances_unavailable", {})
-            told |= {uuid: row.get("processes_unavailable", {})}
-            told |= {f"{uuid}/{part}": reasons for part, reasons in parts.items()}
-        return {uuid: dict(reasons) for uuid, reasons in told.items() if reasons}
+        return self._told.unavailable_processes()
 
     def take_events(self) -> tuple[NvmlEvent, ...]:
         """What happened since the last call."""
@@ -177,15 +170,11 @@ class NvmlClient:
 
     def dropped_total(self) -> dict[str, int]:
         """Values that no card can have, and were dropped, by metric."""
-        total: dict[str, int] = {}
-        for told in self._told.values():
-            for metric, number in told.get("dropped_total", {}).items():
-                total[metric] = total.get(metric, 0) + number
-        return total
+        return self._told.dropped_total()
 
     def errors_total(self) -> int:
         """Readings that failed and were tried again."""
-        return sum(told.get("errors_total", 0) for told in self._told.values())
+        return self._told.errors_total()
 
     def cpu_seconds(self) -> float:
         """Processor time of the children, those that have ended included."""
@@ -266,7 +255,8 @@ class NvmlClient:
         self._tick_wanted = False
         self._restarts.answered()
         self._child_seconds = float(answer.get("cpu_seconds", self._child_seconds))
-        xids = self._take_xids(answer["xids"]) if "xids" in answer else self._no_xids
+        xids = self._told.codes(answer.get("xids"))
+        self._tell_xids(xids)
         doubles = iter(answer["doubles"])
         readings = [self._reading(row, doubles, xids) for row in answer["gpus"]]
         for card, row in zip(readings[:], answer["gpus"], strict=True):
@@ -294,7 +284,8 @@ class NvmlClient:
         if before is not None and before != self._count:
             text = f"the driver lists {self._count} GPUs, before it were {before}"
             self._event(NvmlEventKind.GPU_COUNT_CHANGED, text)
-        self._told, self._assumed, self._no_xids = {}, {}, {}
+        self._told.begin_anew()
+        self._assumed = {}
         listed = {gpu.get("uuid") for gpu in answer["gpus"]}
         silent = {gpu["index"] for gpu in answer["gpus"] if "uuid" not in gpu}
         for uuid, identity in self._identity.items():
@@ -310,21 +301,19 @@ class NvmlClient:
             if "uuid" in gpu:
                 self._identity[gpu["uuid"]] = {"index": gpu["index"], "name": gpu.get("name")}
 
-    def _take_xids(self, told: Mapping[str, list[int]]) -> Mapping[str, list[int]]:
+    def _tell_xids(self, told: Mapping[str, list[int]]) -> None:
         """Tells the XIDs of this tick as events."""
-        self._no_xids = {uuid: [] for uuid in told}
         for uuid, codes in told.items():
             for code in codes:
                 known = self._identity.get(uuid, {})
                 text = f"GPU {known.get('index', uuid)}: {self._xids[code].text}"
                 self._event(NvmlEventKind.XID, text, uuid)
-        return told
 
     def _reading(
         self, row: dict[str, Any] | str, doubles: Iterator[float], xids: Mapping[str, list[int]]
     ) -> GpuReading:
         if isinstance(row, str):  # the usual case, made short: nothing but its readings is new
-            return self._told_reading(row, self._told[row], doubles, xids)
+            return self._told.reading(row, doubles, xids.get(row))
         if "asleep" in row:
             return sleeping(row.get("uuid"), row["index"], row.get("name"))
         if "error" in row:
@@ -334,18 +323,11 @@ class NvmlClient:
             if row.get("lost"):
                 self._lose(index, known, name, row["error"])
             return GpuReading(known, index, name, {}, {}, {}, row["error"])
-        uuid: str = row["uuid"]
-        told = self._told.setdefault(uuid, {})
-        for key, value in row.items():
-            if key == "processes":
-                self._processes[uuid] = tuple(gpu_process(uuid, entry) for entry in value)
-            elif key == "facts":
-                self._facts[uuid] = value
-            elif key != "mig":
-                for metric in value if key == "unavailable" else ():
-                    if metric not in told.get(key, {}):
-                        log.info("GPU %s: %s is unavailable: %s", uuid, metric, value[metric])
-                told[key] = value
+        uuid, told = row["uuid"], self._told.take(row)
+        if "processes" in row:
+            self._processes[uuid] = tuple(gpu_process(uuid, e) for e in row["processes"])
+        if "facts" in row:
+            self._facts[uuid] = row["facts"]
         if "index" in row or "name" in row or uuid not in self._identity:
             self._identity[uuid] = {"index": told["index"], "name": told.get("name")}
         entry = self._absent.find(uuid, told["index"])
@@ -353,27 +335,9 @@ class NvmlClient:
             self._list_anew |= entry.left_out  # it has another index now
             self._absent.remove(entry)
             self._event(NvmlEventKind.GPU_RETURNED, f"GPU {told['index']} answers again", uuid)
-        reading = self._told_reading(uuid, told, doubles, xids)
+        reading = self._told.reading(uuid, doubles, xids.get(uuid))
         remember_best(self._best.setdefault(uuid, {}), reading.values)
         return reading
-
-    def _told_reading(
-        self,
-        uuid: str,
-        told: Mapping[str, Any],
-        doubles: Iterator[float],
-        xids: Mapping[str, list[int]],
-    ) -> GpuReading:
-        """The readings of a tick with what was told of the GPU before."""
-        names, texts = told["names"], told.get("texts", {})
-        values = dict(zip(names, islice(doubles, len(names)), strict=True))
-        codes = xids.get(uuid)
-        if codes is not None:
-            values.update(self._xids.counts(codes))
-            if codes:
-                texts = {**texts, "xid": "; ".join(self._xids[c].text for c in codes)}
-        absent = told.get("unavailable", {})
-        return GpuReading(uuid, told["index"], told.get("name"), values, texts, absent)
 
     def _lose(self, index: int | None, uuid: str | None, name: str | None, reason: str) -> None:
         known = self._absent.find(uuid, index)
