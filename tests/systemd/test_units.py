@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.require import need_program
+from tests.systemd.attack import attempts
 from tests.systemd.machine import ROOT
 
 FOLDER = ROOT / "systemd"
+SECURITY = (ROOT / "docs/security.md").read_text("utf-8")
 
 
 def drop_in(folder: Path, service: str, option: str) -> None:
@@ -57,6 +59,16 @@ def test_a_unit_is_sound_and_little_exposed(
     found = re.search(r"exposure level for \S+: ([\d.]+)", rated.stdout)
     assert found is not None, rated.stdout + rated.stderr
     assert float(found[1]) <= most, rated.stdout
+    version = subprocess.run([analyze, "--version"], capture_output=True, text=True, check=True)
+    if version.stdout.startswith("systemd 252 "):  # others rate otherwise
+        row = rf"^\|.*`{option or service}`.*\| {found[1]} \| {most} \|$"
+        assert re.search(row, SECURITY, re.MULTILINE), f"docs/security.md: {row}"
+
+
+def test_the_page_of_security_tells_of_each_attempt() -> None:
+    table = SECURITY.split("| attempt | agent | advisor |")[1].split("\n\n")[0]
+    told = {line.split("|")[1].strip() for line in table.splitlines()[2:]}
+    assert told == set(attempts("", "", "")) - {"write its own state", "reach loopback"}
 
 
 def test_each_protection_that_is_left_out_has_its_reason() -> None:
