@@ -16,11 +16,13 @@ from pathlib import Path
 
 from tests.agent.staged_agent import Server, stop, until
 from tests.require import need, need_program
+from tests.staging.leftovers import NAME, clear_away
 
 HERE = Path(__file__).parent
 MIB = 1 << 20
 _CGROUPS = Path("/sys/fs/cgroup")
 _VERSION_2 = (_CGROUPS / "cgroup.controllers").exists()
+_DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 SCENARIO = """
 gpus=1
 gpu0.name=NVIDIA A100-SXM4-40GB
@@ -107,7 +109,7 @@ class Stage:
         mount = self.folder / "bucket"
         mount.mkdir()
         process = subprocess.Popen(
-            [sys.executable, HERE / "slow_fuse.py", data, mount, str(seconds)],
+            [*_DIES_WITH_US, sys.executable, HERE / "slow_fuse.py", data, mount, str(seconds)],
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -138,7 +140,9 @@ class Stage:
         )
         with said.open("wb") as log:
             training = subprocess.Popen(
-                [*_entering(self.cgroups), *map(str, command)], stderr=log, start_new_session=True
+                [*_DIES_WITH_US, *_entering(self.cgroups), *map(str, command)],
+                stderr=log,
+                start_new_session=True,
             )
         self.undo.callback(_end, training)
         until(lambda: _steps(said) >= 2, 90)
@@ -183,10 +187,13 @@ def disk_below(path: Path) -> str:
 
 @contextlib.contextmanager
 def staged(folder: Path) -> Iterator[Stage]:
-    """A stage that is taken down at the end, whatever happened."""
+    """A stage that is taken down at the end, whatever happened; by the next, if we are killed."""
     need(os.geteuid() == 0, "root", "run it as root: it mounts file systems")
+    clear_away(_CGROUPS)
+    place = folder / NAME.format(os.getpid())
+    place.mkdir()
     with contextlib.ExitStack() as undo:
-        yield Stage(folder, undo)
+        yield Stage(place, undo)
 
 
 def _entering(cgroups: list[Path]) -> list[str]:
