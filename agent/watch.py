@@ -341,9 +341,8 @@ def _kind(jobs: Iterable[Job]) -> Kind | None:
 
 def _frame(key: Key, windows: list[Window]) -> Frame:
     rows = [window.rows[key] for window in windows]
-    columns: dict[str, list[float | None]] = {
-        name: [row.values.get(name) for row in rows] for name in FIELDS
-    }
+    cells = zip(*[map(row.values.get, FIELDS) for row in rows], strict=True)
+    columns = {name: list(of) for name, of in zip(FIELDS, cells, strict=True)}
     starts, seconds = [w.start for w in windows], [w.seconds for w in windows]
     return Frame(key, starts, seconds, columns, [row.texts for row in rows])
 

@@ -27,17 +27,19 @@ class _Stat:
         self.zeros = 0.0
         self.busy = 0.0
 
-    def extend(self, values: Sequence[float], seconds: float, busy_at: float | None) -> None:
+    def extend(self, values: Sequence[float], seconds: float, kept: _Kept) -> None:
         n = len(values)
         self.count += n
         self.weight += n * seconds
         self.total += sum(values) * seconds
-        least, most = min(values), max(values)
-        if least < self.minimum:
-            self.minimum = least
-        if most > self.maximum:
-            self.maximum = most
+        if kept.extremes:  # the usual shares and totals have none
+            least, most = min(values), max(values)
+            if least < self.minimum:
+                self.minimum = least
+            if most > self.maximum:
+                self.maximum = most
         self.last = values[-1]
+        busy_at = kept.busy_at
         if busy_at is not None:
             self.busy += seconds * sum(1 for v in values if v >= busy_at)
             self.zeros += seconds * values.count(0.0)
@@ -69,10 +71,11 @@ _VALUES: dict[Statistic, Callable[[_Stat], float]] = {
 class _Kept:
     """What is kept of a metric: its fields, each with how it comes from the statistics."""
 
-    __slots__ = ("all", "busy_at", "lasting")
+    __slots__ = ("all", "busy_at", "extremes", "lasting")
 
     def __init__(self, metric: Metric) -> None:
         self.busy_at = metric.busy_at
+        self.extremes = not {Statistic.MIN, Statistic.MAX}.isdisjoint(metric.statistics)
         self.all = tuple((field, _VALUES[statistic]) for statistic, field in metric.fields())
         self.lasting = tuple((field, _VALUES[s]) for s, field in metric.lasting())
 
@@ -108,7 +111,7 @@ class _Subject:
             if stat is None:
                 stat = self.stats[name] = _Stat()
             values = [row[name] for row in waiting if name in row]
-            stat.extend(values, seconds, kept.busy_at)
+            stat.extend(values, seconds, kept)
 
     def merge(self, other: _Subject) -> None:
         self.covered += other.covered
