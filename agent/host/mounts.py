@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.host.hostfs import HostFs, decode, unescape
 
@@ -27,6 +27,8 @@ _FUSE_WITHOUT_DATA = frozenset({
 # fmt: on
 _OUT_OF_THE_WAY = ("/boot", "/efi", "/snap", "/var/lib/docker", "/var/lib/containers", "/run")
 _POD = re.compile(r"(/kubelet/pods/)[^/]+/")
+# Of volumes that Kubernetes makes, and of the folders in which its drivers keep them.
+_VOLUME = re.compile(r"(?:pvc-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class MountPoint:
     source: str
     number: str
     root: str
+    copy: int = 1
+    """Which of several that would have the same name."""
 
     @property
     def network(self) -> bool:
@@ -51,8 +55,13 @@ class MountPoint:
 
     @property
     def name(self) -> str:
-        """The path as a tag. A volume of a pod is named without the pod's id: ids are unbounded."""
-        return _POD.sub(r"\1*/", self.path)
+        """The path as a tag. Volumes of pods are named without their ids and those of the pods,
+        of which there is no end: `/var/lib/kubelet/pods/*/volumes/kubernetes.io~csi/*/mount (2)`.
+        """
+        if "/kubelet/" not in self.path:
+            return self.path
+        name = _VOLUME.sub("*", _POD.sub(r"\1*/", self.path))
+        return name if self.copy == 1 else f"{name} ({self.copy})"
 
 
 def read_mounts(hostfs: HostFs) -> list[MountPoint]:
@@ -92,7 +101,11 @@ def relevant(
 
     def take(mount: MountPoint) -> None:
         identity = (mount.number, mount.fstype)
-        if len(chosen) < most and identity not in taken and mount.name not in chosen:
+        if len(chosen) >= most or identity in taken:
+            return
+        while mount.name in chosen and mount.name != mount.path:
+            mount = replace(mount, copy=mount.copy + 1)
+        if mount.name not in chosen:
             chosen[mount.name] = mount
             taken.add(identity)
 
