@@ -45,6 +45,7 @@ class _Heap:
     phases: set[Phase] = field(default_factory=set)
     parameters: list[float] = field(default_factory=list)
     precisions: set[str] = field(default_factory=set)
+    gpus: int = 0
 
 
 def check(
@@ -125,4 +126,11 @@ def _work_of(workloads: Iterable[Workload]) -> Work:
             heap.parameters.append(float(parameters))
         if workload.precision is not None:
             heap.precisions.add(workload.precision)
-    return Work(frozenset(heap.phases), tuple(heap.parameters), frozenset(heap.precisions))
+        if workload.model is not None or parameters is not None:
+            heap.gpus = max(heap.gpus, len(set(workload.gpus)))
+    return Work(
+        frozenset(heap.phases),
+        tuple(heap.parameters),
+        frozenset(heap.precisions),
+        heap.gpus or None,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from advisor.check import Work, check
 from advisor.finding import Dimension
 from advisor.inventories import read_file
 from advisor.rulebook import Rulebook
+from telemetry.inventory import Workload
 
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 
@@ -53,6 +55,15 @@ def test_a_model_on_several_cards_without_nvlink_is_told(count: int | None, verd
     findings = check(inventory, Rulebook.load(), Work(gpus_of_one_model=count))
     (found,) = (f for f in findings if f.dimension is Dimension.INTERCONNECT)
     assert found.verdict.value == verdict
+
+
+def test_a_declared_model_on_several_cards_without_nvlink_is_told() -> None:
+    case = next(c for c in CASES if c.name == "narrow_link_in_a_wide_slot")
+    (inventory,) = read_file(case / "inventory.json").inventories
+    work = Workload(phase="llm_inference", model="Llama-3.1-70B-Instruct", gpus=(0, 1))
+    findings = check(replace(inventory, workloads=(work,)), Rulebook.load())
+    (found,) = (f for f in findings if f.dimension is Dimension.INTERCONNECT)
+    assert found.verdict.value == "advice"
 
 
 @pytest.mark.parametrize(
