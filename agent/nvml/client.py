@@ -118,6 +118,7 @@ class NvmlClient:
     def end_tick(self, wait: float | None = None) -> NvmlTick:
         """The readings that `begin_tick` asked for; see `tick`."""
         until = None if wait is None else time.monotonic() + wait
+        self._go_on()  # a child that had ended when it was asked is replaced in the same tick
         while self._tick_wanted and self._child is not None:
             left = 0.25 if until is None else max(0.0, until - time.monotonic())
             try:

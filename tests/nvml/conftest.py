@@ -88,4 +88,4 @@ def stage(fakenvml: Path, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
         bench.client.close()
         bench.scenario.close()
     assert [child for child in psutil.Process().children() if "nvml" in str(child.cmdline())] == []
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len(os.listdir("/proc/self/fd")) == before
