@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-report verify-agent verify-alerts verify-staged verify-staging verify-states verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
+VERIFY := verify-servers verify-report verify-agent verify-survival verify-alerts verify-staged verify-staging verify-states verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -8,6 +8,11 @@ verify-servers: $(STAMP)
 
 verify-agent: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout 1800 tests/agent tests/nvml tests/shipping
+
+verify-survival: $(STAMP) ## each line that stands against a fault taken away; writes docs/survival-proof.md
+	mkdir -p build
+	$(BIN)/python -m tests.survival.mutation > build/survival-proof.md
+	cp build/survival-proof.md docs/survival-proof.md
 
 # TALLA_TRACES may name a folder with recordings of real runs.
 verify-alerts: $(STAMP) ## what the alert rules tell; writes docs/alert-proof.md
