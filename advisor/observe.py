@@ -19,6 +19,7 @@ _MORE_GPU_FIELDS = (
     "power_watts_min",
     "tensor_active_ratio",
     "dram_active_ratio",
+    "dram_active_ratio_max",
     "temperature_celsius_max",
     "energy_joules_total",
 )

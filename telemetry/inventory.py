@@ -155,13 +155,13 @@ class Inventory:
     """
 
     host: str
-    platform: str | None = None
     cpu: Cpu | None = None
     memory_bytes: int | None = None
     gpus: tuple[GpuInfo, ...] = ()
     block_devices: tuple[BlockDevice, ...] = ()
     mounts: tuple[Mount, ...] = ()
     nics: tuple[Nic, ...] = ()
+    platform: str | None = None
     limits: Limits | None = None
     job_limits: tuple[Limits, ...] = ()
     power_feed_watts: float | None = None

@@ -67,12 +67,12 @@ def inventory(
     data = Mount("/data", "nfs4", "nas:/export", None) if nas else Mount("/data", "ext4", "/", None)
     return Inventory(
         host,
-        Cpu("AMD EPYC 9454", 2, cores, 2 * cores),
-        int(ram),
-        gpus,
-        (BlockDevice("nvme0n1", "nvme", int(30e12)),),
-        (Mount("/", "ext4", "/dev/nvme0n1p1", "nvme0n1"), replace(data, device="nvme0n1")),
-        (Nic("eth0", "ethernet", int(nic), "up"),),
+        cpu=Cpu("AMD EPYC 9454", 2, cores, 2 * cores),
+        memory_bytes=int(ram),
+        gpus=gpus,
+        block_devices=(BlockDevice("nvme0n1", "nvme", int(30e12)),),
+        mounts=(Mount("/", "ext4", "/dev/nvme0n1p1", "nvme0n1"), replace(data, device="nvme0n1")),
+        nics=(Nic("eth0", "ethernet", int(nic), "up"),),
         data_paths=("/data",),
     )
 
