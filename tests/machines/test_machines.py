@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from agent.collectors.mount import MountCollector
-from agent.config.settings import Settings
+from agent.config.settings import GpuSettings, Settings
 from agent.doctor.checkup import checkup
 from agent.host.hostfs import HostFs
 from agent.machine import MachineSource
@@ -61,10 +61,9 @@ def described(folder: Path, library: Path, place: Path) -> dict[str, Any]:
     nvml = partial(
         NvmlClient,
         clock=clock.monotonic,
-        throughput_interval=0.05,
         environment={**os.environ, **scenario.environment},
     )
-    settings = Settings()
+    settings = Settings(gpu=GpuSettings(throughput_seconds=0.05))
     source = MachineSource(settings, folder.name, hostfs=HostFs(root), patience=None, nvml=nvml)
 
     def later() -> None:
