@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from telemetry.plain import plain
+
 _GIB = 1 << 30
 
 
@@ -23,7 +25,7 @@ def page(found: dict[str, Any]) -> str:
     for name, sentence in (("disks", _disk), ("mounts", _mount), ("nics", _nic)):
         lines += [sentence(subject) for subject in found[name]]
     lines += [_engine(engine) for engine in found["engines"]]
-    return "\n".join(lines)
+    return "\n".join(map(plain, lines))
 
 
 def _gpu(gpu: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from agent.doctor.checkup import Check, Mark
+from telemetry.plain import plain
 
 _SIGNS = {Mark.OK: "✓", Mark.ABSENT: "–", Mark.PROBLEM: "!", Mark.FATAL: "✗"}
 _COLOURS = {Mark.OK: "32", Mark.ABSENT: "2", Mark.PROBLEM: "33", Mark.FATAL: "31"}
@@ -19,7 +20,7 @@ def page(host: str, checks: Iterable[Check], *, colour: bool | None = None) -> s
     width = max(len(check.name) for check in told)
     lines = [f"Check-up of {host}", ""]
     for check in told:
-        line = f"{_SIGNS[check.mark]} {check.name:<{width}}  {check.text}"
+        line = plain(f"{_SIGNS[check.mark]} {check.name:<{width}}  {check.text}")
         lines.append(f"\x1b[{_COLOURS[check.mark]}m{line}\x1b[0m" if bright else line)
         if check.remedy is not None:
             lines.append(f"  {'':<{width}}  → {check.remedy}")

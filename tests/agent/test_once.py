@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.once_page import page
 from telemetry.metrics import GPU
 from tests.agent.command import talla_agent
 from tests.engines.test_collector import engine
@@ -149,6 +150,15 @@ def test_the_page_says_it_for_people(taken: Any) -> None:
     assert "GPU 5  unknown model: does not answer: GPU is lost" in page
     assert "busy is unknown: Not Supported" in page
     assert "{" not in page
+
+
+def test_a_name_cannot_give_orders_to_a_terminal() -> None:
+    process = {"pid": 7, "user": "u", "name": "a\x1b[2J\x07\nGPU 9", "memory_bytes": 1}
+    gpu = {"index": 0, "metrics": {"utilization_ratio": 0.5}, "processes": [process]}
+    found = {"time": 0, "host": "h", "gpus": [gpu], "host_metrics": {}}
+    text = page({**found, "disks": [], "mounts": [], "nics": [], "engines": []})
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "a\\x1b[2J\\x07\\nGPU 9" in text
 
 
 def test_the_inventory_tells_hardware_and_what_is_declared(taken: Any) -> None:
