@@ -43,6 +43,8 @@ class Features:
     power_deviation_ratio: float | None = None
     pcie_bytes_per_second: float | None = None
     nvlink_bytes_per_second: float | None = None
+    decoder_ratio: float | None = None
+    encoder_ratio: float | None = None
     memory_ratio: float | None = None
     memory_spread_ratio: float | None = None
     quiet_share: float = 0.0
@@ -85,6 +87,8 @@ def features_of(
         power_deviation_ratio=_deviation(_column(frame, ("power_watts",), inner)),
         pcie_bytes_per_second=_both_ways(frame, inner, "pcie"),
         nvlink_bytes_per_second=_both_ways(frame, inner, "nvlink"),
+        decoder_ratio=_median(frame, inner, frame.columns.get("decoder_ratio")),
+        encoder_ratio=_median(frame, inner, frame.columns.get("encoder_ratio")),
         memory_ratio=memory / total if memory is not None and total else None,
         memory_spread_ratio=(max(high) - min(low)) / total if low and high and total else None,
         quiet_share=1.0 - sum(frame.seconds[i] for i in active) / max(1, seconds),

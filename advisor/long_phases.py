@@ -57,6 +57,8 @@ _FIELDS = (
     "tensor_active_ratio",
     "tensor_active_ratio_max",
     "dram_active_ratio",
+    "decoder_ratio",
+    "encoder_ratio",
     "pcie_rx_bytes_per_second",
     "pcie_rx_bytes_per_second_max",
     "pcie_tx_bytes_per_second",

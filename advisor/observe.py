@@ -20,6 +20,8 @@ _MORE_GPU_FIELDS = (
     "tensor_active_ratio",
     "dram_active_ratio",
     "dram_active_ratio_max",
+    "decoder_ratio",
+    "encoder_ratio",
     "temperature_celsius_max",
     "energy_joules_total",
 )

@@ -34,6 +34,7 @@ class PhaseThresholds:
     requests_alternations: float
     flat_memory_ratio: float
     serving_power_ratio: float
+    video_engine_ratio: float
     answer_probability: float
     confidence: float
 

@@ -35,7 +35,12 @@ def tell(work: Sequence[Features], t: PhaseThresholds, models: Models) -> list[T
 def _sign(features: Features, t: PhaseThresholds) -> Told | None:
     if features.seconds < t.least_seconds:
         return None
-    return _decode(features, t) or _training(features, t) or _requests(features, t)
+    return (
+        _video(features, t)
+        or _decode(features, t)
+        or _training(features, t)
+        or _requests(features, t)
+    )
 
 
 def _answered(f: Features, answer: Answer, t: PhaseThresholds) -> Told:
@@ -61,6 +66,24 @@ def _contradicted(f: Features, phase: Phase, t: PhaseThresholds) -> bool:
     waits = f.quiet_share >= t.requests_quiet_share_min
     grows = f.memory_spread_ratio is not None and f.memory_spread_ratio > t.flat_memory_ratio
     return waits and grows  # a server that waits keeps what it holds
+
+
+def _video(f: Features, t: PhaseThresholds) -> Told | None:
+    """Video is decoded on one card beside kernels, and none is written: vision, not a training
+    that reads video, which has its ranks and its power.
+    """
+    decoder, encoder, power = f.decoder_ratio, f.encoder_ratio, f.power_ratio
+    if decoder is None or decoder < t.video_engine_ratio or power is None:
+        return None
+    if (encoder is not None and encoder >= t.video_engine_ratio) or f.alike_gpus >= t.alike_gpus:
+        return None
+    if power > t.serving_power_ratio:
+        return None
+    lines = (
+        f"decoder_ratio {decoder:.2f} >= {t.video_engine_ratio}: video is decoded",
+        f"power {power:.2f} of the limit <= {t.serving_power_ratio}",
+    )
+    return Told(Phase.LIGHT_INFERENCE, 0.5, lines)
 
 
 def _decode(f: Features, t: PhaseThresholds) -> Told | None:

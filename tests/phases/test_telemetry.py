@@ -51,6 +51,15 @@ def test_what_is_not_clear_is_unknown(case: str, tmp_path: Path) -> None:
     assert phases(Recorder(2).add(HOUR, UNCLEAR[case]), tmp_path) == {"unknown"}
 
 
+def test_video_decoded_beside_kernels_is_light_inference(tmp_path: Path) -> None:
+    video = {**work(0.4, 250, 8), "decoder_ratio": 0.5, "encoder_ratio": 0.0}
+    (tmp_path / "a").mkdir()
+    assert phases(Recorder(1).add(HOUR, [video]), tmp_path / "a") == {"light_inference"}
+    transcoding = {**video, "encoder_ratio": 0.4}
+    (tmp_path / "b").mkdir()
+    assert phases(Recorder(1).add(HOUR, [transcoding]), tmp_path / "b") == {"unknown"}
+
+
 def test_decode_is_inference(tmp_path: Path) -> None:
     decode = {
         **work(0.9, 350, 60),
