@@ -147,22 +147,6 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def section() -> str:
-    """What a page on how well Talla judges says of the list: its counts, and where it is."""
-    listed = [(case, case.states()) for case in cases()]
-    healthy = [(case, states) for case, states in listed if not case.control]
-    right = sum(not case.wrong(states) for case, states in healthy)
-    counts = Counter(str(s.state) for _, states in healthy for s in states[300])
-    told = ", ".join(f"{count} `{name}`" for name, count in counts.most_common())
-    return (
-        "## Healthy but awkward work\n\n"
-        f"{right} of {len(healthy)} cases as expected, {told} (5-minute windows), and"
-        f" {sum(not case.wrong(states) for case, states in listed if case.control)} of"
-        f" {len(listed) - len(healthy)} controls found. Each case with its states:"
-        " [states-cases.md](states-cases.md).\n"
-    )
-
-
 _HEAD = """\
 # Healthy but awkward work, and its states
 
