@@ -21,6 +21,7 @@ from telemetry.closed import Closed
 from telemetry.event import Event, Severity
 from telemetry.inventory import Inventory
 from telemetry.metrics import FAMILIES, family
+from telemetry.state import STATE_TEXTS
 from telemetry.store import OwnerDay
 from telemetry.window import Frame, Key
 
@@ -29,7 +30,6 @@ _NANOSECONDS = 1_000_000_000
 _WINDOW_SECONDS = "window_seconds"
 _SPANNED = ("gpu", "host", "agent")
 _SETTLED = 3600.0  # a day is over so long after its end
-_SHIPPED_ONLY = {("gpu", "state"), ("gpu", "cause")}  # told for dashboards, judged anew here
 
 
 class Digests(Protocol):
@@ -229,7 +229,7 @@ class InfluxHistory(Closed):
         said = [
             name
             for name in (declared.texts if texts else ())
-            if name in there and (measurement, name) not in _SHIPPED_ONLY
+            if name in there and (measurement, name) not in STATE_TEXTS
         ]
         columns = ", ".join(f'"{name}"' for name in (_WINDOW_SECONDS, *asked, *said))
         tags = ", ".join(f'"{name}"' for name in (*declared.tags, *declared.labels))

@@ -19,6 +19,7 @@ from agent.keeper import Keeper
 from agent.launch import Launch, receive
 from agent.notify import Notifier
 from agent.running import RELEASE, RESUME
+from agent.state_texts import StateTexts
 from telemetry import logs
 from telemetry.clock import SystemClock
 from telemetry.store import Store, StoreUnwritable
@@ -115,7 +116,8 @@ def serve(launch: Launch) -> int:
         source.close()
         raise
     keeper = Keeper(store, host, memory_windows=settings.store.memory_windows, path=path)
-    shipper = None if settings.influx.url is None else _shipper(settings, clock)
+    states = None if settings.influx.url is None else StateTexts()
+    shipper = None if states is None else _shipper(settings, clock, states)
     expected = settings.gpu.expected
     alarm = None if book is None else Alarm(book, host, expected_gpus=expected)
     daemon = Daemon(
@@ -127,6 +129,7 @@ def serve(launch: Launch) -> int:
         version=launch.version,
         notifier=notifier,
         shipper=shipper,
+        states=states,
         alarm=alarm,
     )
     if shipper is not None:
@@ -150,7 +153,7 @@ def _source(launch: Launch, clock: SystemClock) -> tuple[Source, str]:
     return MachineSource(launch.settings, host), host
 
 
-def _shipper(settings: Settings, clock: SystemClock) -> Shipper:
+def _shipper(settings: Settings, clock: SystemClock, states: StateTexts) -> Shipper:
     """The shipper to InfluxDB; what it needs is imported only here."""
     try:
         from agent.shipping.influx import Influx
@@ -161,14 +164,13 @@ def _shipper(settings: Settings, clock: SystemClock) -> Shipper:
         ) from None
     from agent.shipping.quarantine import Quarantine
     from agent.shipping.shipper import Backlog, Shipper, Waits
-    from agent.state_texts import StateTexts
 
     influx = settings.influx
     store = Path(settings.store.path)
     folder = Path(influx.quarantine) if influx.quarantine else store.with_name("quarantine")
     return Shipper(
         store,
-        Influx(influx, StateTexts()),
+        Influx(influx, states),
         Quarantine(folder, influx.quarantine_bytes),
         clock,
         batch_lines=influx.batch_lines,

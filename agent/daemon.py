@@ -8,20 +8,24 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from agent.alerts.alarm import MEMORY, Alarm
 from agent.config.settings import Settings
 from agent.keeper import Keeper, Retention
 from agent.notify import Notifier
 from agent.sample_ages import told_ages
-from agent.shipping.shipper import Shipper
 from agent.source import Source
+from agent.state_texts import StateTexts
 from telemetry.aggregate import Aggregator
 from telemetry.clock import Clock
 from telemetry.event import Event, Severity
 from telemetry.inventory import Inventory
 from telemetry.signals import Signals
 from telemetry.window import Sample, Window
+
+if TYPE_CHECKING:  # half a megabyte that only those who ship need
+    from agent.shipping.shipper import Shipper
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,6 +54,7 @@ class Daemon:
         version: str,
         notifier: Notifier,
         shipper: Shipper | None = None,
+        states: StateTexts | None = None,
         alarm: Alarm | None = None,
         signals: Signals | None = None,
     ) -> None:
@@ -61,6 +66,7 @@ class Daemon:
         self._version = version
         self._notifier = notifier
         self._shipper = shipper
+        self._states = states
         self._alarm = alarm
         self._released = False
         self._ready = False
@@ -155,9 +161,7 @@ class Daemon:
                 self._keeper.distrust(damage)
         if windows or self._events:
             inventory = self._inventory(started) if windows else None
-            memories = self._alert(windows)
-            events, self._events = self._events, []
-            kept = self._keeper.append(self._clock.wall(), windows, events, inventory, memories)
+            kept = self._keep(windows, inventory)
             if kept and self._shipper is not None:
                 self._shipper.wake()
         if windows:
@@ -176,9 +180,7 @@ class Daemon:
         self._notifier.stopping()
         self._note("agent_stop", "talla-agent stopped")
         inventory = None if self._inventory_kept else self._inventory(self._clock.monotonic())
-        windows = self._aggregator.flush()
-        memories = self._alert(windows)
-        self._keeper.append(self._clock.wall(), windows, self._events, inventory, memories)
+        self._keep(self._aggregator.flush(), inventory)
         if self._shipper is not None:
             self._shipper.stop(_SHIP_LAST_SECONDS)
             self._keeper.move(self._shipper.position)
@@ -272,6 +274,14 @@ class Daemon:
             return None
         self._inventory_kept = document
         return document
+
+    def _keep(self, windows: list[Window], inventory: dict[str, object] | None) -> bool:
+        """Keeps windows that were closed, with what is told of them; whether the store has them."""
+        memories = self._alert(windows)
+        if self._states is not None:
+            self._states.keep(windows)
+        events, self._events = self._events, []
+        return self._keeper.append(self._clock.wall(), windows, events, inventory, memories)
 
     def _alert(self, windows: list[Window]) -> dict[str, str] | None:
         """Adds what the alert rules say of the windows to the events; what they must remember."""

@@ -6,11 +6,14 @@ which sees the windows before and after, may know better; it never reads this te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 
 from telemetry.states import Classifier, Jobs, Surroundings
 from telemetry.window import Frame, Key, Window
 from telemetry.workload import Kind
+
+_LOG = logging.getLogger(__name__)
 
 HOST_KEY = ("host",)
 
@@ -21,14 +24,26 @@ class StateTexts:
     def __init__(self) -> None:
         self._classifier = Classifier()
 
+    def keep(self, windows: Iterable[Window]) -> None:
+        """Adds the texts to windows that were just closed: judged once, before they are stored."""
+        for window in windows:
+            try:
+                for key, texts in self(window).items():
+                    row = window.rows[key]
+                    row.texts = {**row.texts, **texts}
+            except Exception:  # noqa: BLE001 - a window is worth more than what is told of it
+                _LOG.debug("no states are told of a window", exc_info=True)
+
     def __call__(self, window: Window) -> Mapping[Key, Mapping[str, str]]:
+        """The texts of the GPUs that have none yet."""
+        untold = [k for k, row in window.rows.items() if k[0] == "gpu" and "state" not in row.texts]
+        if not untold:
+            return {}
         host = _frame(window, HOST_KEY) if HOST_KEY in window.rows else None
         around = Surroundings(host, *(self._all(window, name) for name in ("disk", "mount", "nic")))
         kinds = _kinds(window)
         texts: dict[Key, dict[str, str]] = {}
-        for key in window.rows:
-            if key[0] != "gpu":
-                continue
+        for key in untold:
             judged = self._classifier.classify(
                 _frame(window, key), around, Jobs([kinds.get(key[1])])
             )[0]

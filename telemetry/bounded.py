@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from typing import Any
 
@@ -11,6 +12,38 @@ from urllib3.exceptions import HTTPError
 _CHUNK = 65536
 _WAITS = 10
 """The whole answer may take so many times as long as one wait for a part of it."""
+
+
+class Bounded(urllib3.PoolManager):
+    """Connections whose answers are whole and bounded, for a client that reads all there is.
+
+    `seconds` bound each wait, ten times as many a whole body. Redirects are not followed: they
+    would carry a token elsewhere. An answer is not unpacked, since none is asked for packed.
+    Requests raise urllib3's HTTPError, `Endless` among them.
+    """
+
+    def __init__(self, seconds: float, most_bytes: int, **given: Any) -> None:
+        super().__init__(**given)
+        self._seconds = seconds
+        self._most_bytes = most_bytes
+
+    def urlopen(  # type: ignore[override]
+        self, method: str, url: str, redirect: bool = False, **given: Any
+    ) -> urllib3.BaseHTTPResponse:
+        """See urllib3; what is asked of time, redirects and reading is overruled."""
+        del redirect
+        given |= {"preload_content": False, "decode_content": False}
+        given |= {"timeout": self._seconds, "retries": False}
+        until = time.monotonic() + _WAITS * self._seconds
+        answer = super().urlopen(method, url, redirect=False, **given)
+        body = _body(answer, until, self._seconds, self._most_bytes)
+        return urllib3.HTTPResponse(
+            io.BytesIO(body),
+            answer.headers,
+            answer.status,
+            reason=answer.reason,
+            decode_content=False,
+        )
 
 
 class Endless(HTTPError):
@@ -42,6 +75,10 @@ def ask(
         decode_content=False,
         **given,
     )
+    return answer.status, _body(answer, until, seconds, most_bytes)
+
+
+def _body(answer: urllib3.BaseHTTPResponse, until: float, seconds: float, most_bytes: int) -> bytes:
     try:
         parts: list[bytes] = []
         size = 0
@@ -56,7 +93,7 @@ def ask(
         answer.close()  # what is left of it would be read as the next answer
         raise
     answer.release_conn()
-    return answer.status, b"".join(parts)
+    return b"".join(parts)
 
 
-__all__ = ["Endless", "ask"]
+__all__ = ["Bounded", "Endless", "ask"]

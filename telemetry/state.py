@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+STATE_TEXTS = frozenset({("gpu", "state"), ("gpu", "cause")})
+"""Measurement and name of texts that tell a state to dashboards; whoever decides judges anew."""
+
 
 class State(StrEnum):
     """What a GPU did in a window."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from telemetry.metrics import FAMILIES, family
+from telemetry.state import STATE_TEXTS
 from telemetry.window import Frame, Key, Row, Window
 
 _NO_TEXTS: Mapping[str, str] = {}
@@ -319,7 +320,11 @@ class Rows:
             if texts:
                 said = contents.get(texts_id)
                 if said is None:
-                    said = contents[texts_id] = self._text(texts_id)
+                    said = contents[texts_id] = {
+                        name: text
+                        for name, text in self._text(texts_id).items()
+                        if (measurement, name) not in STATE_TEXTS
+                    }
                 frame.texts.append(said)
             for name, scale, cell in zip(present, scales, cells, strict=True):
                 frame.columns[name].append(None if cell is None else cell / scale)

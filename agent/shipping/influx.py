@@ -5,6 +5,7 @@ The paths are `influx_v2.py` (influxdb-client) and `influx_v1.py`.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -29,6 +30,7 @@ CREDENTIAL = "influx-token"
 """The name of the systemd credential that holds the token."""
 
 _LONGEST_RETRY_AFTER = 3600.0
+_GZIP_LEVEL = 6  # to a twentieth; 9 takes twice as long and saves a tenth of that
 _DROPPED = re.compile(r"partial write: .* dropped=(\d+)")
 _CONFLICT = re.compile(
     r'field type conflict: input field "(?P<field>[^"]+)" on measurement "(?P<measurement>[^"]+)"'
@@ -79,7 +81,7 @@ class Influx:
         try:
             if self._path is None:
                 self._path = self._connect()
-            self._path.write(bucket, b"\n".join(lines))
+            self._path.write(bucket, gzip.compress(b"\n".join(lines), _GZIP_LEVEL))
         except Refused as error:
             answer = self._answer(error, bucket, lines)
         except NotReady as error:

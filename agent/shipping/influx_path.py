@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+MOST_BYTES = 1 << 20
+"""Of an answer to a write: a few words in practice."""
+
 
 class NotReady(Exception):
     """A file that is needed cannot be used; the message says which."""
@@ -23,11 +26,11 @@ class Refused(Exception):
 class WritePath(Protocol):
     """Holds connections to one server."""
 
-    def write(self, bucket: str, lines: bytes) -> None:
-        """Posts lines. Raises Refused, urllib3's HTTPError or OSError."""
+    def write(self, bucket: str, packed: bytes) -> None:
+        """Posts lines, packed by gzip. Raises Refused, urllib3's HTTPError or OSError."""
 
     def close(self) -> None:
         """Lets go of them."""
 
 
-__all__ = ["NotReady", "Refused", "WritePath"]
+__all__ = ["MOST_BYTES", "NotReady", "Refused", "WritePath"]

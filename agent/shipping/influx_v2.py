@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from agent.config.settings import InfluxSettings
 from agent.hidden import hidden
-from agent.shipping.influx_path import Refused
+from agent.shipping.influx_path import MOST_BYTES, Refused
+from telemetry.bounded import Bounded
 
 with hidden("numpy"):  # its Point would load it, and the agent has no use for either
     from influxdb_client.client.influxdb_client import InfluxDBClient
@@ -25,16 +26,18 @@ class V2Path:
             url=url,
             token=token,
             org=settings.org,
-            timeout=int(settings.timeout_seconds * 1000),
-            enable_gzip=True,
-            ssl_ca_cert=settings.ca_file,
         )
+        # Its own way to pack is the slowest, and it reads whatever is answered to the end.
+        api = self._client.api_client
+        api.set_default_header("Content-Encoding", "gzip")  # type: ignore[no-untyped-call]
+        pool = Bounded(settings.timeout_seconds, MOST_BYTES, ca_certs=settings.ca_file)
+        api.rest_client.pool_manager = pool  # type: ignore[assignment]
 
-    def write(self, bucket: str, lines: bytes) -> None:
+    def write(self, bucket: str, packed: bytes) -> None:
         """Posts lines."""
         try:
             with self._client.write_api(write_options=SYNCHRONOUS) as api:
-                api.write(bucket, self._org, lines, write_precision="ns")
+                api.write(bucket, self._org, packed, write_precision="ns")
         except ApiException as error:
             body = str(error.body or error.reason or "")
             raise Refused(int(error.status or 0), body, error.headers or {}) from error

@@ -86,21 +86,19 @@ def load(influxdb: InfluxDB, database: str, first: int, servers: int, days: floa
 @dataclass(frozen=True)
 class Timed:
     """One report: seconds, those of processors (ours, InfluxDB's), the peak bytes of the largest
-    process, for how many servers it is and how many lines of progress were told."""
+    process, and for how many servers it is."""
 
     seconds: float
     ours: float
     influxdb: float
     peak: int
     servers: int
-    told: int
 
     def __str__(self) -> str:
         return (
             f"{self.seconds:.1f} s ({self.ours:.1f} s of processors for us,"
             f" {self.influxdb:.1f} s for InfluxDB), {self.peak / 2**20:.0f} MiB for the largest"
-            f" process, {self.servers} servers, {self.told} lines of progress;"
-            f" load of the machine {os.getloadavg()[0]:.1f}"
+            f" process, {self.servers} servers; load of the machine {os.getloadavg()[0]:.1f}"
         )
 
 
@@ -114,7 +112,7 @@ def timed(influxdb: InfluxDB, database: str, folder: Path) -> Timed:
             *(sys.executable, "-m", "advisor.cli", "report", "-o", folder / "report"),
             *("--config", config, "--influx", f"{influxdb.url}?db={database}"),
         ],
-        capture_output=True,
+        stdout=subprocess.PIPE,  # progress is shown where there is a terminal
         check=True,
         text=True,
     )
@@ -129,7 +127,6 @@ def timed(influxdb: InfluxDB, database: str, folder: Path) -> Timed:
         theirs,
         resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         len(json.loads(document.read_text())["servers"]),
-        len(done.stderr.splitlines()),
     )
 
 

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
+from typing import Literal
 
 import pytest
 
@@ -21,6 +22,8 @@ from advisor.service.config import ChannelSettings, InfluxReading
 from agent.config.settings import InfluxSettings
 from agent.doctor.influx import kept_seconds
 from agent.engines import loopback
+from agent.shipping.delivery import Retry, Unauthorised
+from agent.shipping.influx import Influx
 from telemetry import bounded
 from telemetry.event import Event, Severity
 
@@ -141,6 +144,24 @@ def test_a_reader_gives_up(
         assert not hasattr(server, "visited")
     assert "secret" not in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+@pytest.mark.parametrize("answer", [huge, dripping, redirecting], ids=lambda f: f.__name__)
+def test_the_shipper_gives_up_and_keeps_what_it_has(
+    api: Literal["v1", "v2"], answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "_WAITS", 0.05)
+    (tmp_path / "token").write_text("secret")
+    token = str(tmp_path / "token")
+    with served(answer) as (server, port):
+        influx = Influx(InfluxSettings(url=f"http://127.0.0.1:{port}", api=api, token_file=token))
+        outcome = influx.send("b", [b"gpu,host=n1 power_watts=1 1"])
+        influx.close()
+        assert not hasattr(server, "visited")
+    assert isinstance(outcome, Unauthorised if answer is redirecting else Retry)
+    assert "secret" not in outcome.reason
+    assert "\n" not in outcome.reason
 
 
 def test_an_engine_whose_head_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,25 @@
 """The shipper beside a bare HTTP client that posts the same bytes, to one InfluxDB, in turns.
 
-python -m tests.shipping.rate [HOURS]
+    python -m tests.shipping.rate [--hours HOURS] [--rounds ROUNDS]
+
+Both write paths: 1.x by urllib3, and 2 by influxdb-client through the front. The windows are kept
+as the agent keeps them, with their states.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
-import sys
+import statistics
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import urllib3
 
 from agent.config.settings import InfluxSettings
+from agent.shipping.delivery import Delivery
 from agent.shipping.influx import Influx
 from agent.shipping.quarantine import Quarantine
 from agent.shipping.shipper import Backlog, Shipper, Waits
@@ -21,9 +27,10 @@ from agent.state_texts import StateTexts
 from telemetry.clock import SystemClock
 from telemetry.simulation import history, load_scenario
 from telemetry.store import Store
-from tests.servers.influxdb import InfluxDB
+from tests.servers.influxdb import InfluxDB, V2Front
 
 START = 1_700_000_100
+PATHS = ("v1", "v2")
 
 
 class Recording(Influx):
@@ -33,7 +40,7 @@ class Recording(Influx):
         super().__init__(settings, StateTexts())
         self.sent: list[bytes] = []
 
-    def send(self, bucket: str, lines):  # type: ignore[no-untyped-def]
+    def send(self, bucket: str, lines: Sequence[bytes]) -> Delivery:
         self.sent.append(b"\n".join(lines))
         return super().send(bucket, lines)
 
@@ -56,51 +63,68 @@ def ship(store: Path, destination: Influx) -> float:
     return time.monotonic() - began
 
 
-def bare(url: str, database: str, bodies: list[bytes]) -> float:
+def bare(url: str, headers: Mapping[str, str], bodies: Sequence[bytes]) -> float:
     """Seconds to post the same bytes, compressed as the shipper compresses them."""
-    pool = urllib3.PoolManager()
+    pool = urllib3.PoolManager(headers={**headers, "Content-Encoding": "gzip"})
     began = time.monotonic()
     for body in bodies:
-        answer = pool.request(
-            "POST",
-            f"{url}/write?db={database}&precision=ns",
-            body=gzip.compress(body, 6),
-            headers={"Content-Encoding": "gzip"},
-        )
+        answer = pool.request("POST", url, body=gzip.compress(body, 6))
         assert answer.status == 204
     return time.monotonic() - began
 
 
-def measured(hours: float, influxdb: InfluxDB, folder: Path, rounds: int = 3) -> float:
-    """The best round's ratio of rates, shipper over bare client, with a line printed for each."""
-    path = folder / "agent.db"
-    with Store(path) as store:
-        store.append(list(history(load_scenario("training"), START, hours / 24)))
-    best = 0.0
-    for number in range(rounds):
-        for name in (f"ours{number}", f"bare{number}"):
-            influxdb.query(f'CREATE DATABASE "{name}"')
-        settings = InfluxSettings(url=influxdb.url, api="v1", bucket=f"ours{number}")
-        recording = Recording(settings)
-        ours = ship(path, recording)
-        recording.close()
-        theirs = bare(influxdb.url, f"bare{number}", recording.sent)
-        lines = sum(body.count(b"\n") + 1 for body in recording.sent)
-        print(
-            f"{lines} lines: shipper {lines / ours:.0f} a second, bare client"
-            f" {lines / theirs:.0f}: {theirs / ours:.0%}"
-        )
-        best = max(best, theirs / ours)
-    return best
+def measured(api: str, store: Path, influxdb: InfluxDB, front: V2Front, name: str) -> float:
+    """One round's ratio of rates, shipper over bare client, with a line printed for it."""
+    for side in ("ours", "bare"):
+        influxdb.query(f'CREATE DATABASE "{side}{name}"')
+    if api == "v1":
+        settings = InfluxSettings(url=influxdb.url, api="v1", bucket=f"ours{name}")
+        url, headers = f"{influxdb.url}/write?db=bare{name}&precision=ns", {}
+    else:
+        token = store.with_name("token")
+        token.write_text(front.token)
+        settings = InfluxSettings(url=front.url, bucket=f"ours{name}", token_file=str(token))
+        url = f"{front.url}/api/v2/write?bucket=bare{name}&org=talla&precision=ns"
+        headers = {"Authorization": f"Token {front.token}"}
+    recording = Recording(settings)
+    ours = ship(store, recording)
+    recording.close()
+    theirs = bare(url, headers, recording.sent)
+    lines = sum(body.count(b"\n") + 1 for body in recording.sent)
+    print(
+        f"{api}, {lines} lines: shipper {lines / ours:.0f} a second, bare client"
+        f" {lines / theirs:.0f}: {theirs / ours:.0%}",
+        flush=True,
+    )
+    for side in ("ours", "bare"):
+        influxdb.query(f'DROP DATABASE "{side}{name}"')
+    return theirs / ours
 
 
 def main() -> None:
     """Prints the rates."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hours", type=float, default=96.0)
+    parser.add_argument("--rounds", type=int, default=7)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        influxdb = InfluxDB.launch(Path(name))
+        folder = Path(name)
+        with Store(folder / "agent.db") as store:
+            windows = list(history(load_scenario("training"), START, asked.hours / 24))
+            StateTexts().keep(windows)
+            store.append(windows)
+        influxdb = InfluxDB.launch(folder)
+        (folder / "front").mkdir()
+        front = V2Front.launch(folder / "front", influxdb)
         try:
-            measured(float(sys.argv[1]) if len(sys.argv) > 1 else 48.0, influxdb, Path(name))
+            for api in PATHS:
+                ratios = [
+                    measured(api, folder / "agent.db", influxdb, front, f"{api}{number}")
+                    for number in range(asked.rounds)
+                ]
+                print(f"{api}: {statistics.median(ratios):.0%} in the middle of {asked.rounds}")
         finally:
+            front.process.stop()
             influxdb.process.stop()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from telemetry.store import StoreReader
 from tests.agent.command import talla_agent
 from tests.agent.staged_agent import Server, children, stop, until
 from tests.servers.influxdb import InfluxDB, V2Front
@@ -45,6 +46,14 @@ def sample_and_compare(server: Server, influxdb: InfluxDB, database: str, second
     gpus = {key[3][0] for key in kept if key[0] == "gpu"}  # type: ignore[index]
     assert len(gpus) == 8
     assert {"agent", "gpu", "gpu_process", "host"} <= {key[0] for key in kept}
+    with StoreReader(server.store) as store:
+        rows = [
+            row
+            for _, w in store.windows_after(0, 1000)
+            for k, row in w.rows.items()
+            if k[0] == "gpu"
+        ]
+    assert all(row.texts["state"] for row in rows), "judged before they were kept"
     # What a card lacks is nowhere.
     without = [key for key in kept if key[0] == "gpu" and "utilization_ratio" not in kept[key]]
     assert without
