@@ -16,6 +16,11 @@ from telemetry.window import Key, Sample
 _DERIVED = ("gap_", "signal_", "lost_ratio", "memory_full_seconds", "pcie_link_ratio")
 _HOST_LIST = (("disk", "disks"), ("mount", "mounts"), ("nic", "nics"), ("engine", "engines"))
 
+_NO_PROCESS = "no process of this GPU could be looked at"
+_NO_WORKERS = "no process of this GPU has workers that could be looked at"
+OF_NO_JOB = frozenset({_NO_PROCESS, _NO_WORKERS})
+"""Reasons that only say that nobody works on the GPU now."""
+
 Document = dict[str, Any]
 
 
@@ -58,7 +63,7 @@ def _keys(sample: Sample, measurement: str, *below: str) -> list[Key]:
     return sorted(keys, key=lambda k: (len(k[-1]), k))
 
 
-def reasons_of(key: Key, reasons: Mapping[str, str]) -> dict[str, str]:
+def _reasons_of(key: Key, reasons: Mapping[str, str]) -> dict[str, str]:
     """What is absent of one subject, by metric, of the reasons of all."""
     start = " ".join(key) + " "
     return {n.removeprefix(start): why for n, why in reasons.items() if n.startswith(start)}
@@ -77,7 +82,7 @@ def _gpu(reading: GpuReading, sample: Sample, reasons: Mapping[str, str]) -> Doc
     texts = {n: t for n, t in sample.texts.get(key, {}).items() if n not in ("gpu_model", "error")}
     found["metrics"] = metrics
     found.update(texts)
-    found["unavailable"] = _gpu_unavailable(reading, metrics, reasons_of(key, reasons))
+    found["unavailable"] = gpu_unavailable(reading, metrics, reasons)
     found["processes"] = [
         _process(key, sample) for key in _keys(sample, "gpu_process", reading.uuid or "")
     ]
@@ -93,10 +98,13 @@ def _metrics(key: Key, sample: Sample) -> dict[str, int | float]:
     }
 
 
-def _gpu_unavailable(
-    reading: GpuReading, metrics: dict[str, int | float], told: Mapping[str, str]
+def gpu_unavailable(
+    reading: GpuReading, metrics: Mapping[str, float], everything: Mapping[str, str]
 ) -> dict[str, str]:
-    """Every declared metric that is absent, with the reason as far as it is `told`."""
+    """Every declared metric that is absent of a GPU, with the reason: `everything` has those of
+    all subjects, as `MachineSource.unavailable` gives them."""
+    told = _reasons_of(gpu_key(reading), everything)
+    instance = "/" in (reading.uuid or "")
     reasons: dict[str, str] = {}
     for metric in GPU.metrics:
         name = metric.name
@@ -105,15 +113,19 @@ def _gpu_unavailable(
         if reading.error is not None:
             reasons[name] = f"the GPU does not answer: {reading.error}"
         else:
-            reasons[name] = told.get(name) or _unread(name)
+            reasons[name] = told.get(name) or _unread(name, instance)
     return reasons
 
 
-def _unread(name: str) -> str:
+def _unread(name: str, instance: bool) -> str:
     if name == "job_computing_ratio":
-        return "no process of this GPU has workers that could be looked at"
+        return _NO_WORKERS
     if name.startswith(("job_", "process_")):
-        return "no process of this GPU could be looked at"
+        return _NO_PROCESS
+    if instance:
+        return "told of the whole card, not of a MIG instance"
+    if name.startswith("xid_"):
+        return "the driver does not let XIDs be waited for here (a vGPU, WSL)"
     return "this card or driver has no source of it"
 
 

@@ -16,7 +16,7 @@ from agent.host.cgroups import NO_PSI
 from agent.host.wsl import CURE, TOLD, is_wsl
 from agent.machine import MachineSource
 from agent.nvml.sleep import ALL_ASLEEP
-from agent.once import reasons_of, take
+from agent.once import OF_NO_JOB, gpu_unavailable, take
 from agent.running import is_running
 from agent.sample_ages import told_ages
 from telemetry.clock import Clock, SystemClock
@@ -38,7 +38,7 @@ def checkup(
     sample = take(source, clock or SystemClock())
     return [
         _configuration(config),
-        *_gpus(source),
+        *_gpus(source, sample),
         *_host(source, sample),
         *_store(Path(settings.store.path)),
         *check_influx(settings.influx),
@@ -56,7 +56,7 @@ def _configuration(config: str | None) -> Check:
     )
 
 
-def _gpus(source: MachineSource) -> Iterator[Check]:
+def _gpus(source: MachineSource, sample: Sample) -> Iterator[Check]:
     wsl = is_wsl(source.hostfs)
     if wsl:
         yield Check("platform", Mark.OK, TOLD)
@@ -92,7 +92,10 @@ def _gpus(source: MachineSource) -> Iterator[Check]:
             )
             continue
         yield Check(name, Mark.OK, f"{model}: {len(reading.values)} metrics")
-        for reason, metrics in _by_reason(reasons_of(gpu_key(reading), reasons)):
+        absent = gpu_unavailable(reading, sample.rows.get(gpu_key(reading), {}), reasons)
+        for reason, metrics in _by_reason(absent):
+            if reason in OF_NO_JOB:
+                continue
             yield Check(name, Mark.ABSENT, f"not told ({reason}): {', '.join(metrics)}")
 
 
