@@ -52,7 +52,9 @@ install_release() {
   local parts=$1 release=$2 wheel=$3 extra=""
   [[ " $parts " != *" advisor "* ]] || extra="[advisor]"
   step "test -e $release/.whole || { rm -rf $release; $python -m venv --without-pip $release; }"
-  step "test -e $release/.whole || build/wheels-env/bin/python -m pip --python $release/bin/python install -q --disable-pip-version-check --no-index --find-links $wheels '$wheel$extra'"
+  step "test -e $release/.whole || build/wheels-env/bin/python -m pip --python $release/bin/python install -q --no-compile --disable-pip-version-check --no-index --find-links $wheels '$wheel$extra'"
+  # The services cannot write byte code. That of the libraries' own tests nobody needs.
+  step "test -e $release/.whole || $release/bin/python -m compileall -qq -j 0 -x /tests/ $release/lib || true"
   step "install -D -m 644 -t $release/share/talla systemd/options/*.conf && install -D -m 644 -t $release/share/talla/docs README.md docs/*.md && touch $release/.whole"
 }
 
