@@ -1,5 +1,5 @@
 # The long proofs, one target each, at most an hour together. `make test` runs a small sample of each.
-VERIFY := verify-servers verify-report verify-agent verify-survival verify-alerts verify-staged verify-staging verify-states verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
+VERIFY := verify-servers verify-report verify-agent verify-survival verify-alerts verify-staged verify-staging verify-states verify-phases verify-page verify-store verify-fleet verify-security verify-systemd verify-engine
 
 verify: $(VERIFY) ## the long proofs (see verify.mk)
 
@@ -37,6 +37,13 @@ verify-staging-%: $(STAMP)
 
 verify-states: $(STAMP) ## seconds for the states of one server's 400 days
 	$(BIN)/python -m tests.states.speed
+
+# Real runs, changed in every way that must not matter (TALLA_TRACES names their folder), and 400 days.
+verify-phases: $(STAMP) ## phases on real runs, and 400 days of a server: seconds and memory
+	$(BIN)/python -m pytest -m long --timeout 900 tests/phases
+	rm -f build/400d.db; mkdir -p build
+	$(BIN)/talla-agent simulate --scenario mixed --days 400 --store build/400d.db
+	$(BIN)/python -m tests.phases.speed build/400d.db
 
 verify-page: $(STAMP) ## the local page: first view, 3,600 updates, 100 servers; prints the figures
 	$(BIN)/python -m pytest -m long -s --timeout 900 tests/web
