@@ -83,6 +83,11 @@ def _inference(observations: Observations, segments: Sequence[Segment]) -> JobDe
         weights, doubt = _weights(job)
     peak = _peak_kv_bytes(engines, job)
     known = weights is not None and peak is not None
+    told = (
+        "weights as the engine tells them + peak use of the KV cache"
+        if own
+        else "weights of the catalogue + peak use of the KV cache"
+    )
     reason: Message | None
     if peak is None:
         reason = say(
@@ -99,7 +104,7 @@ def _inference(observations: Observations, segments: Sequence[Segment]) -> JobDe
         peak_kv_bytes=peak,
         vram_bytes=weights + peak if weights is not None and peak is not None else None,
         upper_bound=False,
-        source=f"weights {_OF[own]} + peak use of the KV cache" if known else "unknown",
+        source=told if known else "unknown",
         confidence=(0.8 if not doubt else 0.65) if known else 0.0,
         reason=reason,
     )
@@ -125,7 +130,6 @@ def _weights(job: Segment) -> tuple[float | None, Message | None]:
 
 _Engines = list[tuple[Frame, list[int]]]
 """Frames of engines, each with the windows that belong to a job."""
-_OF = {True: "as the engine tells them", False: "of the catalogue"}
 
 
 def _engines(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.finding import Basis, Dimension, Evidence, Finding, Verdict
-from advisor.message import Amount, say
+from advisor.message import Amount, Message, say
 from advisor.sizing import documented, series
 from advisor.sizing.case import Case
 from advisor.sizing.opinion import Opinion, settle
@@ -60,10 +60,27 @@ def _measured(case: Case) -> list[Opinion]:
                     else ()
                 ),
             ),
-            recommendation=say("Decode on the GPU or prepare the data beforehand; then more cores.")
-            if full
-            else say("Raise the loader's number of workers: cores of this host are idle."),
+            recommendation=_recommendation(case, full),
             cause=Cause.CPU_DATALOADER.value,
             lost_ratio=lost,
         )
     ]
+
+
+def _recommendation(case: Case, full: bool) -> Message:
+    if full:
+        return say("Decode on the GPU or prepare the data beforehand; then more cores.")
+    held = [
+        float(limit)
+        for limits in case.inventory.job_limits
+        for limit in (limits.cpu_cores, limits.cpuset_threads)
+        if limit is not None
+    ]
+    threads = case.inventory.cpu.threads if case.inventory.cpu else None
+    if held and (threads is None or min(held) < threads):
+        return say(
+            "Give the job more of the cores that are idle here: its cgroup allows it {limit}"
+            " (CPUQuota=, --cpus or --cpuset-cpus).",
+            limit=Amount(min(held), "cores"),
+        )
+    return say("Raise the loader's number of workers: cores of this host are idle.")

@@ -62,6 +62,9 @@ def _measured(case: Case) -> list[Opinion]:
             )
     short = [s for s in (pressed, swapping) if s is not None]
     if short and max(short) >= limits.number("ram", "pressed_share"):
+        held = _held_by_limit(case, peak, total)
+        if held is not None:
+            return [_limited(case, held, max(short), peak, total, tuple(evidence))]
         return [
             Opinion(
                 Verdict.UNDER,
@@ -110,6 +113,51 @@ def _measured(case: Case) -> list[Opinion]:
             evidence=tuple(evidence),
         )
     ]
+
+
+def _held_by_limit(case: Case, peak: float, total: float) -> float | None:
+    """The cgroup's limit under which a job ran, where the host itself had memory to spare.
+
+    Pressure is counted for the host even where a limit alone makes it.
+    """
+    sizes = [
+        float(size)
+        for limits in case.inventory.job_limits
+        for size in (limits.memory_max_bytes, limits.memory_high_bytes)
+        if size is not None and size < total
+    ]
+    spare = peak / total < case.thresholds.number("headroom", "ram")
+    return min(sizes) if sizes and spare else None
+
+
+def _limited(
+    case: Case,
+    held: float,
+    share: float,
+    peak: float,
+    total: float,
+    evidence: tuple[Evidence, ...],
+) -> Opinion:
+    lost = case.lost_ratio(Cause.HOST_MEMORY)
+    return Opinion(
+        Verdict.ADVICE,
+        Basis.MEASURED,
+        say(
+            "memory was short in {share} of the windows under a limit of {limit}, while the host"
+            " used {peak} of {total} at its peak",
+            share=Amount(share, "ratio"),
+            limit=Amount(held, "bytes"),
+            peak=Amount(peak, "bytes"),
+            total=Amount(total, "bytes"),
+        ),
+        case.thresholds.number("confidence", "measured"),
+        evidence=(*evidence, Evidence("job_limits", "smallest", held, total)),
+        recommendation=say(
+            "Raise the limit of the job's cgroup (MemoryMax=, --memory) before buying RAM."
+        ),
+        cause=Cause.HOST_MEMORY.value if lost else None,
+        lost_ratio=lost or None,
+    )
 
 
 def _roomy(case: Case, peak: float, total: float) -> bool:
