@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import secrets
+import os
 import sqlite3
 from importlib import resources
 from pathlib import Path
@@ -73,7 +73,7 @@ def match_declarations(connection: sqlite3.Connection) -> None:
         "CREATE TABLE IF NOT EXISTS memory (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
     )
     connection.execute(
-        "INSERT OR IGNORE INTO memory VALUES (?, ?)", (IDENTITY, secrets.token_hex(8))
+        "INSERT OR IGNORE INTO memory VALUES (?, ?)", (IDENTITY, os.urandom(8).hex())
     )
     connection.execute(
         "CREATE TABLE IF NOT EXISTS owner_day (host_id INTEGER NOT NULL, day INTEGER NOT NULL,"

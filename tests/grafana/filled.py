@@ -49,8 +49,10 @@ def fill(folder: Path, influxdb: InfluxDB, front: V2Front, database: str) -> Fil
     for name in SCENARIOS:
         path = folder / f"{name}.db"
         clock = ManualClock(START - 0.5)
-        shipper = _shipper(_settings(path, folder, front, database), clock)  # type: ignore[arg-type]
-        _sample(name, path, clock, shipper)
+        states = StateTexts()
+        settings = _settings(path, folder, front, database)
+        shipper = _shipper(settings, clock, states)  # type: ignore[arg-type]
+        _sample(name, path, clock, shipper, states)
         while shipper.step() < 1.0:
             pass
         assert shipper.trouble is None
@@ -62,7 +64,9 @@ def fill(folder: Path, influxdb: InfluxDB, front: V2Front, database: str) -> Fil
     return Filled(influxdb, database, tuple(windows), tuple(events), states)
 
 
-def _sample(name: str, path: Path, clock: ManualClock, shipper: Shipper) -> None:
+def _sample(
+    name: str, path: Path, clock: ManualClock, shipper: Shipper, states: StateTexts
+) -> None:
     source = SimulatedSource(read_scenario(name), name, START - 2 * 86_400 - 36_000)
     store = Store(path)
     keeper = Keeper(store, source.host, memory_windows=10)
@@ -75,6 +79,7 @@ def _sample(name: str, path: Path, clock: ManualClock, shipper: Shipper) -> None
         version="1.2.3",
         notifier=Notifier({}),
         shipper=shipper,
+        states=states,
     )
     end = clock.monotonic() + SECONDS
     daemon.run(lambda: clock.monotonic() >= end)
