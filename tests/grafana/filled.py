@@ -60,8 +60,8 @@ def fill(folder: Path, influxdb: InfluxDB, front: V2Front, database: str) -> Fil
             windows += [window for _, window in store.windows_after(0, 100_000)]
             events += [event for _, event in store.events()]
     tell = StateTexts()
-    states = {(w.host, w.tier, w.start): tell(w) for w in windows}
-    return Filled(influxdb, database, tuple(windows), tuple(events), states)
+    texts = {(w.host, w.tier, w.start): tell(w) for w in windows}
+    return Filled(influxdb, database, tuple(windows), tuple(events), texts)
 
 
 def _sample(
