@@ -12,6 +12,7 @@ from agent.background import Background
 from agent.collectors.collector import Sources
 from agent.engines.engines import COUNTERS, Engines
 from agent.engines.listeners import Foreign, listening
+from agent.engines.names import MOST, Names
 from agent.engines.scrape import Scrape, Scraper, Target
 from agent.host.hostfs import decode
 from agent.host.processes import parse_stat
@@ -29,7 +30,6 @@ _PORT_OPTION = re.compile(r"--(?:http[-_]|metrics[-_]|server[-_])?port[= ](\d{1,
 _USUAL_PORTS = frozenset({8000, 30000, 3000, 80, 8002, 8080, 11434})
 _ANCESTORS = 4
 _MOST_CHILDREN = 16
-_MOST_ENGINES = 32
 
 
 @dataclass(slots=True)
@@ -61,6 +61,7 @@ class EngineCollector:
         self._pages: Background[Target, Scrape] | None = None
         self._serving: dict[Key, int] = {}
         self._found: dict[Target, _Found] = {}
+        self._names = Names()
         self._due = -math.inf
         self._reasons: dict[str, str] = {}
         self.errors_total = 0
@@ -128,8 +129,9 @@ class EngineCollector:
                 self._reasons = {
                     n: r for n, r in self._reasons.items() if not n.startswith("engine of")
                 }
-        kept = list(found.items())[:_MOST_ENGINES]
+        kept = list(found.items())[:MOST]
         self._found = {target: self._found.get(target) or _Found() for target, _ in kept}
+        self._names.keep(self._found)
         for target, uuids in kept:
             self._found[target].uuids = uuids
         if self._pages is not None:
@@ -211,7 +213,7 @@ class EngineCollector:
         if scrape.model is not None:
             texts["model"] = scrape.model
             self._name_models(engine.uuids, scrape.model, sample)
-        key = ("engine", str(target.port))
+        key = ("engine", self._names[target])
         sample.rows[key], sample.texts[key] = row, texts
         for metric, reason in scrape.reading.unavailable.items():
             self._reasons[f"engine {target.port} {metric}"] = reason

@@ -16,7 +16,7 @@ from telemetry.metrics.declaration import (
 
 ENGINE = Family(
     "engine",
-    "One inference engine, by the port that it listens on.",
+    "One inference engine, by the port that it listens on (`other-N` where ports are random).",
     tags=("port",),
     texts=("engine", "engine_version", "model", "gpu_uuids"),
     metrics=(

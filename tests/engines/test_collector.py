@@ -17,6 +17,7 @@ from agent.collectors.collector import Sources
 from agent.collectors.engine import EngineCollector
 from agent.engines import loopback
 from agent.engines.loopback import FetchFailed, fetch
+from agent.engines.names import RANDOM_PORTS
 from agent.host.hostfs import HostFs
 from telemetry.metrics import ENGINE
 from telemetry.window import Sample
@@ -65,7 +66,8 @@ def test_an_engine_is_found_by_the_port_of_its_command_line(tmp_path: Path) -> N
         collector = EngineCollector(Sources())
         start = time.monotonic()
         taken = collect(collector, start, pid)
-        key = ("engine", str(port))
+        assert port in RANDOM_PORTS
+        key = ("engine", "other-0")
         assert [k for k in taken.rows if k[0] == "engine"] == [key]
         assert ("engine", str(other)) not in taken.rows  # no port that nobody named
         assert taken.rows[key] == {
@@ -111,7 +113,7 @@ def test_an_address_of_the_configuration_is_asked(tmp_path: Path) -> None:
             Sources(hostfs=hostfs, engine_urls=(f"http://127.0.0.1:{port}",))
         )
         taken = collect(collector, time.monotonic(), 4242)
-        assert taken.texts["engine", str(port)]["gpu_uuids"] == UUID
+        assert taken.texts["engine", "other-0"]["gpu_uuids"] == UUID
 
 
 def test_an_engine_that_cannot_be_found_says_what_to_do(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_page_of_a_real_server(tmp_path: Path) -> None:
         collector.collect(start + collector.every + 1.0, taken)
 
         assert all(answer["tokens_predicted"] == TOKENS for answer in answers)
-        row = taken.rows["engine", str(port)]
+        row = taken.rows["engine", "other-0"]
         assert row["requests_running"] == row["requests_waiting"] == 0
         assert "kv_cache_usage_ratio" not in row
         reasons = collector.unavailable()
@@ -80,6 +80,6 @@ def test_the_page_of_a_real_server(tmp_path: Path) -> None:
         # What it made since the first look, by its own counter, in the time between both.
         assert row["generation_tokens_per_second"] > 0
         assert row["prompt_tokens_per_second"] > 0
-        told = taken.texts["engine", str(port)]
+        told = taken.texts["engine", "other-0"]
         assert (told["engine"], told["gpu_uuids"]) == ("llama.cpp", UUID)
         assert taken.texts[PROCESS]["model"] == model.name

@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agent.collectors.collector import Sources
 from agent.collectors.disk import DiskCollector
 from agent.collectors.gpu_process import SLOTS, GpuProcessCollector
 from agent.collectors.network import NetworkCollector
+from agent.engines.names import MOST, Names
+from agent.engines.scrape import Target
 from agent.inventory import take_inventory
 from agent.nvml.types import GpuProcess
 from telemetry.metrics import FAMILIES, family
@@ -14,7 +19,7 @@ from tests.collectors.test_processes import MACHINE, process
 from tests.collectors.tree import plant
 
 GPUS = 8
-BOUND = {"gpu": GPUS, "gpu_process": GPUS * SLOTS, "mount": 32, "disk": 64, "nic": 48}
+BOUND = {"gpu": GPUS, "gpu_process": GPUS * SLOTS, "mount": 32, "disk": 64, "nic": 48, "engine": 64}
 """Of a host with eight GPUs, for each window length (docs/influxdb.md)."""
 
 
@@ -97,6 +102,30 @@ def test_devices_of_all_kinds_are_bounded(tmp_path: Path) -> None:
         for now in (0.0, 1.0):
             collector.collect(now, sample)
         assert len(sample.rows) == BOUND[name]
+
+
+@given(st.lists(st.frozensets(st.integers(1, 65_535), max_size=MOST), max_size=60))
+def test_a_week_of_new_ports_makes_no_new_series(weeks: list[frozenset[int]]) -> None:
+    names, seen = Names(), set()
+    for ports in weeks:
+        targets = [Target("127.0.0.1", port) for port in sorted(ports)]
+        names.keep(targets)
+        told = [names[target] for target in targets]
+        assert len(set(told)) == len(told)
+        names.keep(reversed(targets))
+        assert [names[target] for target in targets] == told, (
+            "a name stays while its engine is there"
+        )
+        seen |= set(told)
+    assert len(seen) <= BOUND["engine"]
+
+
+def test_an_engine_is_named_by_its_port_where_that_stays() -> None:
+    names = Names()
+    for random in (41_217, 38_011):
+        chat, runner = Target("127.0.0.1", 8000), Target("127.0.0.1", random)
+        names.keep([chat, runner])
+        assert (names[chat], names[runner]) == ("8000", "other-0")
 
 
 def test_no_tag_is_a_pid_a_command_or_a_job() -> None:
