@@ -123,7 +123,7 @@ struct dev {
       xid_t;
   int nvlinks, cores, cc_major, cc_minor, arch, brand, mig, ecc_mode, gen,
       width, max_gen, max_width, card_max_gen, persistence, gpm, xid,
-      pcie_counters, pcie_counter_bits, proc_stride, virtualization;
+      pcie_counters, pcie_counter_bits, proc_stride, proc_old_sm, virtualization;
   u64 pcie_counter_start;
   u32 pci_device_id, pci_subsystem_id;
   struct pat sig[NSIG];

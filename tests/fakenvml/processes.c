@@ -51,13 +51,16 @@ FN(nvmlDeviceGetProcessUtilization, struct dev *d, fk_procutil *o, u32 *n, u64 s
         *n = 0;
         return NOT_FOUND;
     }
-    if (!o || cap < (u32)d->nproc) {
-        *n = d->nproc;
+    u32 k = 0, all = (u32)d->nproc * (d->proc_old_sm > 0 ? 2 : 1);
+    if (!o || cap < all) {
+        *n = all;
         return INSUFFICIENT_SIZE;
     }
-    *n = d->nproc;
-    for (int i = 0; i < d->nproc; i++)
-        o[i] = (fk_procutil){d->procs[i].pid, ts, d->procs[i].sm, d->procs[i].sm / 2, 0, 0};
+    for (int i = 0; i < d->nproc; i++) {
+        if (d->proc_old_sm > 0) o[k++] = (fk_procutil){d->procs[i].pid, seen, d->proc_old_sm, 0, 0, 0};
+        o[k++] = (fk_procutil){d->procs[i].pid, ts, d->procs[i].sm, d->procs[i].sm / 2, 0, 0};
+    }
+    *n = k;
     return OK;
 }
 FN(nvmlDeviceGetProcessesUtilizationInfo, struct dev *d, fk_procsutil_v1 *o) {

@@ -154,7 +154,7 @@ static void dev_key(int g, const char *k, const char *val) {
     NUM(bar1_total_mib) NUM(power_limit_w) NUM(phase) NUM(nvlinks) NUM(cores) NUM(cc_major)
         NUM(cc_minor) NUM(arch) NUM(brand) NUM(mig) NUM(ecc_mode) NUM(gen) NUM(width) NUM(max_gen)
             NUM(max_width) NUM(persistence) NUM(gpm) NUM(reserved_mib) NUM(pcie_counters)
-                NUM(pcie_counter_bits) NUM(proc_stride) NUM(virtualization)
+                NUM(pcie_counter_bits) NUM(proc_stride) NUM(proc_old_sm) NUM(virtualization)
                     NUM(card_max_gen) if (!strcmp(k, "pcie_counter_start")) {
         d->pcie_counter_start = strtoull(v, 0, 0);
         return;

@@ -1,5 +1,6 @@
 """What a GPU's readings are: the real pynvml on the fake library, through the child process."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -203,6 +204,16 @@ def test_processes_with_memory_share_and_kind(stage: Stage) -> None:
         GpuProcess(first, 4343, None, 0.05, "graphics"),
         GpuProcess(second, 4242, 100 << 20, 0.07, "compute"),
     }
+
+
+def test_samples_of_processes_that_were_seen_are_not_counted_again(stage: Stage) -> None:
+    bench = stage("gpu0.proc=4242,C,100,20\ngpu0.proc_old_sm=90\n")
+    shares = []
+    for _ in range(3):
+        bench.tick()
+        shares.append(bench.client.processes()[0].sm_ratio)
+        time.sleep(0.2)  # the library has a new sample each sixth of a second
+    assert [share for share in shares if share is not None] == [0.2, 0.2]
 
 
 def test_processes_that_cannot_be_are_dropped_and_counted(stage: Stage) -> None:
