@@ -53,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return _fail("stopped", 130)
+    except PermissionError as error:
+        if args.debug:
+            raise
+        return _fail(f"{error.filename or error}: this user may not ({error.strerror})", 1)
     except Exception as error:  # the last resort: one line instead of a traceback
         if args.debug:
             raise

@@ -90,12 +90,13 @@ def load(path: Path | None = None) -> Settings:
 
     Raises ConfigError naming the file, the key and what is expected.
     """
-    if path is None:
-        if not DEFAULT_PATH.exists():
-            return Settings()
-        path = DEFAULT_PATH
+    named, path = path is not None, path or DEFAULT_PATH
     try:
         data = tomllib.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if named:
+            raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+        return Settings()
     except PermissionError:
         raise ConfigUnreadable(
             f"{path}: may not be read by this user; run it as one who may"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ NO_LABELS = Labels()
 
 def read_labels(path: Path) -> Labels:
     """The labels in advisor.db; none where it is not there or may not be read."""
-    if not path.exists():
+    if not os.access(path, os.R_OK):
         return NO_LABELS
     try:
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10.0)

@@ -25,6 +25,10 @@ def guarded(work: Callable[[], int], *, debug: bool) -> int:
         return 0
     except KeyboardInterrupt:
         return _fail("stopped", 130)
+    except PermissionError as error:
+        if debug:
+            raise
+        return _fail(f"{error.filename or error}: this user may not ({error.strerror})", 1)
     except Exception as error:  # the last resort
         if debug:
             raise

@@ -44,10 +44,14 @@ class StoreReader(Closed):
     def __init__(self, path: str | Path) -> None:
         """Raises StoreError if the file is absent, unreadable, no store, or of a newer version."""
         self.path = Path(path)
-        if not self.path.exists():
+        try:
+            self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
             raise StoreError(
                 f"{path}: there is no store here; has the agent run, or is the path right?"
-            )
+            ) from None
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read ({error.strerror})") from error
         self._connection = self._connect()
         check_kind(self._connection, self.path)
         self._rows = Rows(self._connection)

@@ -15,10 +15,20 @@ def lock_path(store: Path) -> Path:
     return store.with_name(store.name + ".lock")
 
 
+def check_folder(store: Path) -> None:
+    """Raises StoreError where a store has no folder, or one that may not be looked into."""
+    try:
+        store.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        if not store.parent.is_dir():
+            raise StoreError(f"{store.parent}: there is no such folder for the store") from None
+    except OSError as error:
+        raise StoreError(f"{store}: cannot be written ({error.strerror})") from error
+
+
 def take_lock(store: Path) -> int:
     """The descriptor that holds the lock until it is closed. Raises StoreError, StoreBusy."""
-    if not store.parent.is_dir():
-        raise StoreError(f"{store.parent}: there is no such folder for the store")
+    check_folder(store)
     try:
         descriptor = os.open(lock_path(store), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:

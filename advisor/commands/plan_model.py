@@ -46,6 +46,13 @@ def resolve(args: argparse.Namespace) -> Model:
 
 def _named(name: str, parameters: int | None) -> Model:
     path = Path(name)
+    try:
+        path.stat()
+        (path / "config.json").stat()
+    except PermissionError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except OSError:
+        pass
     if (path.is_file() and path.suffix == ".json") or (path / "config.json").is_file():
         return load_config(path, parameters)
     model = find_model(name)  # the name of a weights file may tell: llama-3.1-8b-q4_k_m.gguf

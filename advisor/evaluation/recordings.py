@@ -62,7 +62,10 @@ class Recording:
 
 def read_folder(folder: Path) -> list[Recording]:
     """Every recording of a folder. Raises AdvisorError for a name that tells no truth."""
-    paths = sorted(folder.glob("*.csv"))
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".csv")
+    except OSError as error:
+        raise AdvisorError(f"{folder}: cannot be read ({error.strerror})") from None
     if not paths:
         raise AdvisorError(f"{folder}: there is no recording (*.csv) in it")
     found = []

@@ -17,6 +17,7 @@ from typing import Protocol
 from advisor.errors import AdvisorError
 from advisor.importers.run import Request, Summary, import_logs
 from telemetry.store import StoreReader
+from telemetry.store_lock import check_folder
 
 DAY = 86_400
 
@@ -82,6 +83,7 @@ def import_remote(
 
 
 def _known(store: Path, host: str) -> tuple[int, int] | None:
+    check_folder(store)
     if not store.exists():
         return None
     with StoreReader(store) as reader:

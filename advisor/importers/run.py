@@ -24,6 +24,7 @@ from telemetry.inventory import Inventory
 from telemetry.metrics import COVERED_SECONDS
 from telemetry.signals import Signals
 from telemetry.store import Store
+from telemetry.store_lock import check_folder
 from telemetry.window import TIERS, Sample, Window
 from telemetry.workload import Signatures
 
@@ -90,6 +91,7 @@ def import_logs(request: Request, progress: Callable[[Path, int], None] | None =
         return uuids.get((host, index)) or imported_uuid(host, index)
 
     # Before minutes are spent on reading: a store that cannot be written is refused.
+    check_folder(request.store)
     store = Store(request.store) if request.store.exists() else None
     try:
         _read(request, log, uuid, progress)
