@@ -104,6 +104,7 @@ int enter(struct fnstat *s, struct dev *d, int need_init) {
         double tt = tnow();
         if (within(card->lost, card->nlost, tt) || within(card->gone, card->ngone, tt))
             return GPU_IS_LOST;
+        if (!d->is_mig && d->returns != returns(d)) return GPU_IS_LOST;
     }
     if (s->nrules) {
         double tt = tnow();

@@ -133,11 +133,14 @@ struct dev {
   int ninstances;
   struct span lost[MAXSPAN], gone[MAXSPAN];
   int nlost, ngone;
+  int returns; /* how often the card had come back when this handle was given */
   double integ[NSIG], integ_t[NSIG], bits[NTHROTTLE], bits_t;
 };
 struct pat parse_pat(const char *v);
 double ev(const struct pat *p, double t);
 double val(struct dev *d, int s);
+int returns(const struct dev *d);
+struct dev *handle(struct dev *d);
 double integral(struct dev *d, int s);
 u64 throttle_ns(struct dev *d, u64 mask);
 

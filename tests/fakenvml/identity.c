@@ -147,7 +147,7 @@ FN(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, struct dev *d, struct dev **o) 
     IN(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, d);
     ARG(o);
     if (!d->is_mig) return NOT_SUPPORTED;
-    *o = d->parent;
+    *o = handle(d->parent);
     return OK;
 }
 NS(nvmlDeviceGetAttributes_v2)

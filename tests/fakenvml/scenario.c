@@ -97,8 +97,26 @@ int device_index(const struct dev *d) {
     struct dev *all[MAXDEV];
     int n = enumerate(all);
     for (int i = 0; i < n; i++)
-        if (all[i] == d) return i;
+        if (all[i] == d || (!d->is_mig && all[i]->slot == d->slot)) return i;
     return -1;
+}
+/* A card that was lost and is back gets another handle: the one from before stays lost for good. */
+static struct dev *handles[MAXDEV][MAXSPAN + 1];
+int returns(const struct dev *d) {
+    double t = tnow();
+    int n = 0;
+    for (int i = 0; i < d->nlost; i++) n += d->lost[i].t1 <= t;
+    return n;
+}
+struct dev *handle(struct dev *d) {
+    int n = d->is_mig ? 0 : returns(d);
+    if (!n) return d;
+    struct dev **again = &handles[d->slot][n];
+    if (!*again && (*again = malloc(sizeof *d))) {
+        **again = *d;
+        (*again)->returns = n;
+    }
+    return *again;
 }
 /* A file that has changed stands for a driver that was replaced: read again at the next nvmlInit.
  */
@@ -275,6 +293,7 @@ void scenario_load(void) {
     read_stamp(path);
     strcpy(driver_ver, "550.90.07");
     strcpy(nvml_ver, "12.550.90.07");
+    memset(handles, 0, sizeof handles);
     for (int g = 0; g < MAXDEV; g++) defaults(g);
     for (struct fnstat *s = __start_fkst; s < __stop_fkst; s++) {
         s->nrules = 0;

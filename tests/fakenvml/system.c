@@ -111,7 +111,7 @@ FN(nvmlDeviceGetCount, u32 *o) {
 }
 static int by_index(struct fnstat *s, u32 i, struct dev **o) {
     struct dev *all[MAXDEV];
-    struct dev *d = i < (u32)enumerate(all) ? all[i] : 0;
+    struct dev *d = i < (u32)enumerate(all) ? handle(all[i]) : 0;
     int r = enter(s, d, 1);
     if (r) return r;
     if (!o || !d) return INVALID_ARGUMENT;
@@ -132,7 +132,7 @@ static int by_text(const char *text, size_t member, struct dev **o) {
     int n = enumerate(all);
     for (int i = 0; i < n; i++)
         if (!strcmp((const char *)all[i] + member, text)) {
-            *o = all[i];
+            *o = handle(all[i]);
             return lost(all[i]);
         }
     return NOT_FOUND;
@@ -156,7 +156,7 @@ FN(nvmlDeviceGetHandleByPciBusId_v2, const char *u, struct dev **o) {
         int n = enumerate(all);
         for (int i = 0; i < n; i++)
             if (bus == 0x10u + all[i]->slot) {
-                *o = all[i];
+                *o = handle(all[i]);
                 return lost(all[i]);
             }
     }

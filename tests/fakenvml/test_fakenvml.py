@@ -85,15 +85,17 @@ for t in (0, 6, 12, 25):
     at(t)
     out.append([n.nvmlDeviceGetCount(), [code(n.nvmlDeviceGetTemperature, x, 0) for x in h],
                 n.nvmlDeviceGetIndex(h[0])])
+out.append(code(n.nvmlDeviceGetTemperature, n.nvmlDeviceGetHandleByIndex(1), 0))
 print(json.dumps(out))
 """,
     )
-    lost = 15  # NVML_ERROR_GPU_IS_LOST
+    lost = 15  # NVML_ERROR_GPU_IS_LOST; the handle of before stays lost
     assert seen == [
         [3, [0, 0, 0], 0],
         [2, [0, lost, lost], 0],
-        [3, [0, 0, 0], 0],
-        [3, [0, 0, 0], 2],
+        [3, [0, lost, 0], 0],
+        [3, [0, lost, 0], 2],
+        0,
     ]
 
 

@@ -189,6 +189,14 @@ def test_a_lost_gpu_keeps_its_row_and_is_reopened_by_its_uuid(stage: Stage) -> N
     assert bench.client.pid == pid  # nobody else lost a tick for it
 
 
+def test_a_lost_gpu_is_itself_where_the_order_changed_meanwhile(stage: Stage) -> None:
+    bench = stage("gpus=3\ngpu1.lost=2-6\norder=2,0,1@4-1000\n")
+    bench.tick()
+    assert by_index(bench.tick())[1].error == "GPU is lost"
+    back = bench.until(lambda tick: len(healthy(tick)) == 3)
+    assert sorted(str(gpu.uuid) for gpu in back.gpus) == [bench.uuid(n) for n in range(3)]
+
+
 def test_a_gpu_that_vanishes_from_the_list_keeps_its_row_and_returns(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
