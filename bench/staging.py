@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GPUS = 8
+WATCHDOG_USEC = "30000000"
+"""As systemd tells the service (systemd/talla-agent.service)."""
 _LIBRARY = ROOT / "tests" / "fakenvml"
 _SCENARIO = """
 gpus={gpus}
@@ -76,7 +78,7 @@ def sink() -> Iterator[str]:
 
 
 class Watchdog:
-    """Hears the daemon's WATCHDOG=1, which ends each tick, as systemd would.
+    """Hears the daemon's WATCHDOG=1, as systemd would: without WATCHDOG_USEC it ends each tick.
 
     The kernel stamps each datagram as it is sent (SO_TIMESTAMPNS), so that a busy listener makes no
     tick look long.

@@ -30,15 +30,14 @@ class _Stat:
     def extend(self, values: Sequence[float], seconds: float, kept: _Kept) -> None:
         n = len(values)
         self.count += n
-        self.weight += n * seconds
-        self.total += sum(values) * seconds
-        if kept.extremes:  # the usual shares and totals have none
-            least, most = min(values), max(values)
-            if least < self.minimum:
-                self.minimum = least
-            if most > self.maximum:
-                self.maximum = most
         self.last = values[-1]
+        if kept.shares:
+            self.weight += n * seconds
+            self.total += sum(values) * seconds
+        if kept.most and (most := max(values)) > self.maximum:
+            self.maximum = most
+        if kept.least and (least := min(values)) < self.minimum:
+            self.minimum = least
         busy_at = kept.busy_at
         if busy_at is not None:
             self.busy += seconds * sum(1 for v in values if v >= busy_at)
@@ -68,19 +67,21 @@ _VALUES: dict[Statistic, Callable[[_Stat], float]] = {
 }
 
 
+_SHARES = frozenset({Statistic.MEAN, Statistic.ZERO_RATIO, Statistic.BUSY_RATIO})
+
+
 class _Kept:
     """What is kept of a metric: its fields, each with how it comes from the statistics."""
 
-    __slots__ = ("all", "busy_at", "extremes", "lasting")
+    __slots__ = ("all", "busy_at", "lasting", "least", "most", "shares")
 
     def __init__(self, metric: Metric) -> None:
         self.busy_at = metric.busy_at
-        self.extremes = not {Statistic.MIN, Statistic.MAX}.isdisjoint(metric.statistics)
+        self.least = Statistic.MIN in metric.statistics
+        self.most = Statistic.MAX in metric.statistics
+        self.shares = not _SHARES.isdisjoint(metric.statistics)
         self.all = tuple((field, _VALUES[statistic]) for statistic, field in metric.fields())
         self.lasting = tuple((field, _VALUES[s]) for s, field in metric.lasting())
-
-    def fields(self, tier: int) -> tuple[tuple[str, Callable[[_Stat], float]], ...]:
-        return self.all if tier < TIERS[-1] else self.lasting
 
 
 class _Subject:
@@ -124,8 +125,10 @@ class _Subject:
 
     def row(self, tier: int) -> Row:
         values = {COVERED_SECONDS: self.covered}
+        metrics, lasting = self.metrics, tier >= TIERS[-1]
         for name, stat in self.stats.items():
-            for field, value in self.metrics[name].fields(tier):
+            kept = metrics[name]
+            for field, value in kept.lasting if lasting else kept.all:
                 values[field] = value(stat)
         return Row(values, self.texts)
 

@@ -52,6 +52,7 @@ FIRST_RETRY, LAST_RETRY = 1.0, 60.0
 """Seconds before a lost GPU is asked for again, doubled each time."""
 _BY_INSTANCE = "MIG is on: told of each instance"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class Slot:
@@ -345,7 +346,7 @@ class Child:
             doubles = answer.pop("doubles", b"")
             if doubles:
                 answer["doubles"] = len(doubles)
-            answers.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+            answers.write(_ENCODER.encode(answer).encode() + b"\n")
             answers.write(doubles)
             answers.flush()
             if gone:

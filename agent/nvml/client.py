@@ -261,8 +261,8 @@ class NvmlClient:
         doubles = iter(answer["doubles"])
         readings = [self._reading(row, doubles, xids) for row in answer["gpus"]]
         for card, row in zip(readings[:], answer["gpus"], strict=True):
-            if isinstance(row, dict):
-                readings += mig_readings(card, row.get("mig", ()))
+            if isinstance(row, dict) and "mig" in row:
+                readings += mig_readings(card, row["mig"])
         answered = {reading.uuid for reading in readings}
         readings += self._absent.readings(answered)
         readings += [

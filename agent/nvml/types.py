@@ -10,7 +10,7 @@ from typing import Any
 from telemetry.inventory import GpuInfo, MigInstance, Pcie
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen would take thrice as long to make
 class GpuReading:
     """One GPU at one tick.
 

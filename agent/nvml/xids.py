@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+
+_NO_ERRORS = {"xid_hardware_errors": 0.0, "xid_application_errors": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,10 @@ class Xids:
         meaning = "not in Talla's list, see https://docs.nvidia.com/deploy/xid-errors/"
         return Xid(code, "hardware", meaning, "the kernel's log (dmesg), then NVIDIA's list")
 
-    def counts(self, codes: Iterable[int]) -> dict[str, float]:
+    def counts(self, codes: Sequence[int]) -> Mapping[str, float]:
         """The metrics of one second."""
+        if not codes:
+            return _NO_ERRORS
         found = [self[code].points_to for code in codes]
         return {
             "xid_hardware_errors": float(found.count("hardware")),
