@@ -275,7 +275,8 @@ class Watch:
             uuids = row.texts.get("gpu_uuids", "").replace(",", " ").split()
             of_engine = tuple(job for uuid in uuids for job in jobs.get(uuid, ()))
             name = row.texts.get("model") or row.texts.get("engine") or "engine"
-            return Seen(row.values, label=f"{name} (port {key[1]})", jobs=of_engine)
+            where = f"port {key[1]}" if key[1].isdigit() else key[1]
+            return Seen(row.values, label=f"{name} ({where})", jobs=of_engine)
         values, told = row.values, {}
         if key[0] == "agent":
             if window.end < self._quiet_until:

@@ -73,12 +73,13 @@ _SHARES = frozenset({Statistic.MEAN, Statistic.ZERO_RATIO, Statistic.BUSY_RATIO}
 class _Kept:
     """What is kept of a metric: its fields, each with how it comes from the statistics."""
 
-    __slots__ = ("all", "busy_at", "lasting", "least", "most", "shares")
+    __slots__ = ("all", "busy_at", "lasting", "least", "most", "newest", "shares")
 
     def __init__(self, metric: Metric) -> None:
         self.busy_at = metric.busy_at
         self.least = Statistic.MIN in metric.statistics
         self.most = Statistic.MAX in metric.statistics
+        self.newest = set(metric.statistics) == {Statistic.LAST}
         self.shares = not _SHARES.isdisjoint(metric.statistics)
         self.all = tuple((field, _VALUES[statistic]) for statistic, field in metric.fields())
         self.lasting = tuple((field, _VALUES[s]) for s, field in metric.lasting())
@@ -111,6 +112,9 @@ class _Subject:
             stat = self.stats.get(name)
             if stat is None:
                 stat = self.stats[name] = _Stat()
+            if kept.newest and name in waiting[-1]:
+                stat.last = waiting[-1][name]
+                continue
             values = [row[name] for row in waiting if name in row]
             stat.extend(values, seconds, kept)
 

@@ -108,14 +108,14 @@ class GpuProcessCollector:
                 continue
             row = sample.rows[("gpu", uuid)]
             row.update(gpu.level)
+            if not fresh:
+                sample.rows.update(gpu.levels)  # nobody adds to these
+                continue
+            row.update(gpu.rates)
             for key, levels in gpu.levels.items():
-                sample.rows[key] = dict(levels)
-            if fresh:
-                row.update(gpu.rates)
-                for key, moving in gpu.moving.items():
-                    sample.rows[key].update(moving)
-                for key, texts in gpu.texts.items():
-                    sample.texts[key] = dict(texts)
+                sample.rows[key] = levels | gpu.moving[key]
+            for key, texts in gpu.texts.items():
+                sample.texts[key] = dict(texts)
 
     def unavailable(self) -> dict[str, str]:
         return {**self._identities.reasons, **self._reasons}
