@@ -82,7 +82,7 @@ class FileReader:
                 if line.fault is not None:
                     self._unreadable(line, line.fault)
                 elif self._is_header(line.cells):
-                    self._use(line.cells)
+                    self._use_or_complain(line)
                 elif self._layout is None:
                     self._before_header(line)
                 else:
@@ -100,6 +100,15 @@ class FileReader:
         return not any(cells.looks_numeric(c, written) for c in row) and any(
             self._map.knows(c) for c in row
         )
+
+    def _use_or_complain(self, line: Line) -> None:
+        """A header; one that cannot be used ends the import only where there is none before."""
+        try:
+            self._use(line.cells)
+        except AdvisorError:
+            if self._layout is None:
+                raise
+            self._unreadable(line, "names columns, but no time with a value")
 
     def _use(self, titles: list[str]) -> None:
         layout = self._map.layout(titles)

@@ -76,6 +76,8 @@ _JUNK = st.one_of(
             "2025/07/26 23:53:05.945, x, 57 %, 31245 MiB, 312.45 W\n",
             "2025/07/26 23:53:05.945, 0, -1 %, 1 parsec, nan W\n",
             '"unclosed, quote\n',
+            "process_memory_bytes\n",
+            "index\n",
             'stray " mark\n',
             "\0\0\0\0\n",
         ]
