@@ -78,6 +78,7 @@ class Probe:
         "error",
         "errors_total",
         "metrics",
+        "steady",
         "unavailable",
     )
 
@@ -94,6 +95,8 @@ class Probe:
         self.error: str | None = None
         """Why the last reading failed, if it did and may succeed next time."""
         self.errors_total = 0
+        self.steady: Source | None = None
+        """The source, if it answered the last time."""
 
     @property
     def source(self) -> Source | None:
@@ -106,31 +109,43 @@ class Probe:
         Raises ReadingFailed for a lost device only, and SourceGone.
         """
         while self.unavailable is None:
+            source = self._sources[self._at]
             try:
-                self._sources[self._at](values)
+                source(values)
             except SourceGone:
                 raise
-            except Exception as error:  # one reading never stops another
-                failure = classify(error)
-                if failure.trouble is Trouble.LOST:
-                    raise failure from error
-                self._in_a_row += 1
-                patient = self._answered and self._in_a_row < PATIENCE
-                if failure.trouble is Trouble.TRANSIENT or patient:
-                    self.errors_total += 1
-                    self.error = failure.reason
+            except Exception as error:  # noqa: BLE001 - one reading never stops another
+                if not self.failed(error):
                     return False
-                self._answered, self._in_a_row, self.error = False, 0, None
-                if self._at + 1 == len(self._sources):
-                    self.unavailable = failure.reason
-                    return False
-                self._at += 1
             else:
                 if self._answered and not self._in_a_row:
                     return True
                 self._answered, self._in_a_row, self.error = True, 0, None
+                self.steady = source
                 return False
         return False
+
+    def failed(self, error: Exception) -> bool:
+        """Notes that the source in use failed; whether another is to be asked at once.
+
+        Raises ReadingFailed for a lost device.
+        """
+        self.steady = None
+        failure = classify(error)
+        if failure.trouble is Trouble.LOST:
+            raise failure from error
+        self._in_a_row += 1
+        patient = self._answered and self._in_a_row < PATIENCE
+        if failure.trouble is Trouble.TRANSIENT or patient:
+            self.errors_total += 1
+            self.error = failure.reason
+            return False
+        self._answered, self._in_a_row, self.error = False, 0, None
+        if self._at + 1 == len(self._sources):
+            self.unavailable = failure.reason
+            return False
+        self._at += 1
+        return True
 
 
 class ProbeSet:
@@ -149,8 +164,18 @@ class ProbeSet:
         values: dict[str, float] = {}
         steady = True
         for probe in self._live:
-            if not probe.read(values):
+            source = probe.steady
+            if source is None:
+                steady &= probe.read(values)
+                continue
+            try:  # the usual case, made short
+                source(values)
+            except SourceGone:
+                raise
+            except Exception as error:  # noqa: BLE001 - one reading never stops another
                 steady = False
+                if probe.failed(error):
+                    probe.read(values)
         if not steady:
             self.changes += 1
             self._live = [probe for probe in self._live if not probe.unavailable]

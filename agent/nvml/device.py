@@ -77,7 +77,6 @@ class Device:
                 ),
                 Probe(("power_watts",), self._power_average, self._power_usage),
                 Probe(("energy_joules_total",), self._energy_field, self._energy_call),
-                Probe(("sm_clock_hertz",), self._sm_clock),
                 Probe(ACTIVITY, self.gpm.read),
                 Probe(
                     ("pcie_tx_bytes_per_second", "pcie_rx_bytes_per_second"),
@@ -103,6 +102,7 @@ class Device:
             (
                 Probe(("temperature_celsius",), self._temperature, self._temperature_versioned),
                 Probe(("memory_temperature_celsius",), self._memory_temperature),
+                Probe(("sm_clock_hertz",), self._sm_clock),
                 Probe(("pcie_replays_total",), self.links.replays_field, self._replays),
                 Probe(("encoder_ratio",), self._encoder),
                 Probe(("decoder_ratio",), self._decoder),

@@ -226,11 +226,11 @@ def test_readings_follow_the_uuid_when_the_order_changes(stage: Stage) -> None:
 
 def test_codes_that_change_from_call_to_call_cost_only_their_metric(stage: Stage) -> None:
     bench = stage(
-        "gpu0.nvmlDeviceGetClockInfo=UNKNOWN@2-3\ngpu0.nvmlDeviceGetUtilizationRates=3@2-4\n"
-        "gpu0.nvmlDeviceGetClockInfo=NO_DATA@4-5\n"
+        "gpu0.nvmlDeviceGetMemoryInfo_v2=UNKNOWN@2-3\ngpu0.nvmlDeviceGetUtilizationRates=3@2-4\n"
+        "gpu0.nvmlDeviceGetMemoryInfo_v2=NO_DATA@4-5\n"
     )
     seen = [bench.tick().gpus[0] for _ in range(6)]
-    assert [("sm_clock_hertz" in g.values, "utilization_ratio" in g.values) for g in seen] == [
+    assert [("memory_used_bytes" in g.values, "utilization_ratio" in g.values) for g in seen] == [
         (True, True),
         (False, False),
         (True, False),
@@ -238,7 +238,7 @@ def test_codes_that_change_from_call_to_call_cost_only_their_metric(stage: Stage
         (True, True),
         (True, True),
     ]
-    assert seen[1].unavailable["sm_clock_hertz"] == "Unknown Error"
+    assert seen[1].unavailable["memory_used_bytes"] == "Unknown Error"
     assert bench.client.errors_total() == 5
 
 
