@@ -239,7 +239,7 @@ def test_codes_that_change_from_call_to_call_cost_only_their_metric(stage: Stage
         (True, True),
     ]
     assert seen[1].unavailable["memory_used_bytes"] == "Unknown Error"
-    assert bench.client.errors_total() == 5
+    assert bench.client.errors_total() == 4
 
 
 def test_release_closes_the_child_and_resume_takes_a_new_driver(stage: Stage) -> None:
