@@ -172,7 +172,7 @@ class ProbeSet:
                 source(values)
             except SourceGone:
                 raise
-            except Exception as error:  # noqa: BLE001 - one reading never stops another
+            except Exception as error:  # noqa: BLE001 - as in Probe.read
                 steady = False
                 if probe.failed(error):
                     probe.read(values)
