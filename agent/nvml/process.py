@@ -23,7 +23,6 @@ START_SECONDS = 30.0
 wakes every GPU of the server for it."""
 LONGEST_ANSWER = 16 << 20
 _STARTING = b"\0nvmlInit\0"
-_DECODER = json.JSONDecoder()
 """The mark while NVML initialises: no GPU, and the function."""
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -159,7 +158,7 @@ class NvmlProcess:
 
     def _parse(self, line: bytearray) -> dict[str, Any]:
         try:
-            answer, _ = _DECODER.raw_decode(line.decode())
+            answer = json.loads(line)
         except ValueError:
             raise self._ended() from None
         if not isinstance(answer, dict) or not isinstance(answer.get("doubles", 0), int):

@@ -54,6 +54,12 @@ def test_a_broken_budget_is_seen_and_told(ours: Run, broken: set[str]) -> None:
     assert "node_exporter: not installed" in told
 
 
+def test_an_agent_that_tells_no_tick_has_missed_them_all() -> None:
+    ours = replace(program("talla-agent, shipping", ours=True), shipping=True)
+    judged = verdicts([(ours, [run(ticks=0)])], BUDGETS)
+    assert {v.what for v in judged if not v.met} == {"seconds without a sample, share"}
+
+
 def test_a_peer_that_takes_less_memory_is_named() -> None:
     results = [(program("talla-agent", ours=True), [run()]), (program("peer"), [run(pss=20)])]
     told = page(results, verdicts(results, BUDGETS), [], "1 run.")
