@@ -42,3 +42,11 @@ def need_program(program: str, package: str, what: str | None = None) -> Path:
     need(path, what or package, f"apt-get install --no-install-recommends {package}")
     assert path is not None
     return Path(path)
+
+
+def held_back() -> list[str]:
+    """What makes a command one that permissions hold back, also where root runs the tests."""
+    if os.geteuid() != 0:
+        return []
+    setpriv = need_program("setpriv", "util-linux")
+    return [str(setpriv), "--bounding-set=-dac_override,-dac_read_search"]

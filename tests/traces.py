@@ -8,6 +8,16 @@ from pathlib import Path
 import pytest
 
 VARIABLE = "TALLA_TRACES"
+GPUS = {
+    "train_h100x8_ddp_small": 8,
+    "train_h100x8_grad_accum_3b": 8,
+    "train_h100x8_tp8_pp2_node0": 8,
+    "train_a100x8_ddp": 8,
+    "infer_a100x8_hf_generate": 8,
+    "infer_a100_llama2_7b_hf": 1,
+    "train_h100x8_checkpoint_every_1000": 8,
+}
+"""The recordings, each with the number of its GPUs."""
 
 
 @pytest.fixture(scope="session")

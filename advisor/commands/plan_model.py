@@ -47,7 +47,6 @@ def resolve(args: argparse.Namespace) -> Model:
 def _named(name: str, parameters: int | None) -> Model:
     path = Path(name)
     try:
-        path.stat()
         (path / "config.json").stat()
     except PermissionError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None

@@ -15,7 +15,7 @@ from agent.config.text import default_toml
 from telemetry.metrics import FAMILIES
 from telemetry.store import Store, StoreReader
 from tests.agent.command import AGENT, talla_agent
-from tests.require import need_program
+from tests.require import held_back
 
 NEWER = "PRAGMA user_version = 99"
 
@@ -150,12 +150,8 @@ def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o555)
     arguments = [sys.executable, "-m", "agent.cli", "run", "--simulate", "chatbot"]
-    prefix: list[str] = []
-    if os.geteuid() == 0:  # whom permissions hold back only without this capability
-        setpriv = need_program("setpriv", "util-linux")
-        prefix = [str(setpriv), "--bounding-set=-dac_override,-dac_read_search"]
     done = subprocess.run(
-        [*prefix, *arguments, "--store", str(folder / "agent.db")],
+        [*held_back(), *arguments, "--store", str(folder / "agent.db")],
         capture_output=True,
         text=True,
         timeout=60,

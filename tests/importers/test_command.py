@@ -11,6 +11,7 @@ import pytest
 from advisor.cli import main
 from telemetry.store import Store, StoreReader
 from tests.importers.golden import windows_of
+from tests.traces import GPUS
 
 _LOG = "timestamp,index,utilization.gpu\n" + "".join(f"{1700000000 + n},0,50\n" for n in range(9))
 
@@ -89,18 +90,7 @@ def test_no_bar_and_no_colour_where_there_is_no_terminal(tmp_path: Path) -> None
     assert "\x1b" not in done.stdout
 
 
-_TRACES = {
-    "train_h100x8_ddp_small": 8,
-    "train_h100x8_grad_accum_3b": 8,
-    "train_h100x8_tp8_pp2_node0": 8,
-    "train_a100x8_ddp": 8,
-    "infer_a100x8_hf_generate": 8,
-    "infer_a100_llama2_7b_hf": 1,
-    "train_h100x8_checkpoint_every_1000": 8,
-}
-
-
-@pytest.mark.parametrize("name", _TRACES)
+@pytest.mark.parametrize("name", GPUS)
 def test_recordings_of_real_runs_import(name: str, traces: Path, tmp_path: Path) -> None:
     """Every row is taken, and the means over all windows are those of the rows."""
     store = tmp_path / "s.db"
@@ -112,7 +102,7 @@ def test_recordings_of_real_runs_import(name: str, traces: Path, tmp_path: Path)
         frames = reader.frames(
             "h", "gpu", 300, since=0, until=1e12, fields=("power_watts_max", "covered_seconds")
         )
-    assert len(frames) == _TRACES[name]
+    assert len(frames) == GPUS[name]
     peaks = [p for f in frames for p in f.columns["power_watts_max"] if p is not None]
     assert max(peaks) == pytest.approx(max(power), abs=0.06)
     covered = sum(c or 0.0 for f in frames for c in f.columns["covered_seconds"])

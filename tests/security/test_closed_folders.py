@@ -1,13 +1,12 @@
 """What lies in a folder that the user may not look into is told in one line that names it."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.require import need_program
+from tests.require import held_back
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "tests/importers/cases/smi_units/smi.csv"
@@ -34,13 +33,9 @@ COMMANDS = {
 
 def run(line: str) -> subprocess.CompletedProcess[str]:
     """A command of one who is held back by permissions, be it root."""
-    prefix: list[str] = []
-    if os.geteuid() == 0:
-        setpriv = need_program("setpriv", "util-linux")
-        prefix = [str(setpriv), "--bounding-set=-dac_override,-dac_read_search"]
     program, *arguments = line.split()
     return subprocess.run(
-        [*prefix, sys.executable, "-m", f"{program}.cli", *arguments],
+        [*held_back(), sys.executable, "-m", f"{program}.cli", *arguments],
         capture_output=True,
         text=True,
         timeout=60,

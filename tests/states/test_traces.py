@@ -11,16 +11,8 @@ from telemetry.states import Classifier, Jobs, State, Surroundings
 from telemetry.store import StoreReader
 from telemetry.window import TIERS
 from tests.states.stage import frames_of
+from tests.traces import GPUS
 
-TRACES = (
-    "train_h100x8_ddp_small",
-    "train_h100x8_grad_accum_3b",
-    "train_h100x8_tp8_pp2_node0",
-    "train_a100x8_ddp",
-    "train_h100x8_checkpoint_every_1000",
-    "infer_a100x8_hf_generate",
-    "infer_a100_llama2_7b_hf",
-)
 CUTS = {"whole": (0.0, 1.0, 1), "first half": (0.0, 0.5, 1), "second half": (0.5, 1.0, 1)}
 CUTS |= {"off by a third": (1 / 3, 1.0, 1), "each second reading": (0.0, 1.0, 2)}
 _USE = ("sm_util_pct", "gpu_util_pct")
@@ -51,7 +43,7 @@ def cut(source: Path, target: Path, share: tuple[float, float, int]) -> dict[str
     return at_work
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", GPUS)
 @pytest.mark.parametrize("share", CUTS)
 def test_real_work_is_busy(name: str, share: str, traces: Path, tmp_path: Path) -> None:
     at_work = cut(traces / f"{name}.csv", tmp_path / "run.csv", CUTS[share])

@@ -39,10 +39,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = "\n".join(p.read_text() for p in Path("/etc/apt").rglob("*.sources"))
     sources += "\n".join(p.read_text() for p in Path("/etc/apt").rglob("*.list"))
     found = re.search(r"^(?:URIs:|deb(?: \[.*\])?) +(\S+/debian/?)\s", sources, re.MULTILINE)
-    mirror = found[1] if found else "http://deb.debian.org/debian"
+    mirror = [found[1]] if found else []  # debootstrap knows Debian's own
     folder = tmp_path_factory.mktemp("tree")
     some = "--include=systemd,dbus,sudo,ca-certificates"
-    command = [str(debootstrap), "--variant=minbase", some, "bookworm", str(folder), mirror]
+    command = [str(debootstrap), "--variant=minbase", some, "bookworm", str(folder), *mirror]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout[-3000:] + made.stderr
     for name in NETWORK:
